@@ -65,6 +65,9 @@ type Action struct {
 	// Done and Failed are written as events on the subject after the action has succeeded or failed. The message of
 	// Failed is completed with the error's text. A conflict writes neither.
 	Done, Failed *Event
+	// Then is a further write on the same object, sent after this one has succeeded and left out when it has failed. It
+	// shares this action's place in the stage, so that one object's conflict holds up no other.
+	Then *Action
 	// Why is one sentence without a period for people who read the plan.
 	Why string
 }
@@ -74,7 +77,8 @@ type Event struct {
 	Type, Reason, Message string
 }
 
-// Stage is a set of actions that may run in parallel. When an action of a stage fails, the later stages are not begun.
+// Stage is a set of chains of actions (see Action.Then) that may run in parallel. When an action
+// of a stage fails, the others of the stage may still run, but the later stages are not begun.
 type Stage struct {
 	// Name says which step of the algorithm the stage belongs to, such as "scale" or "update".
 	Name    string

@@ -18,13 +18,22 @@ type Plan struct {
 	Wake time.Time
 	// Done says that the subject's goal holds. A plan that is done has no actions.
 	Done bool
+	// Stopped names why the goal cannot be reached until somebody changes the intent (ReasonPaused, ReasonOnDelete); it is
+	// empty while the plan goes on by itself, and when it is done.
+	Stopped Reason
+	// Warnings are sentences about what was asked for and is not carried out.
+	Warnings []string
 }
 
-// Actions returns the actions of all stages in order.
+// Actions returns the actions of all stages in order, each followed by those chained to it.
 func (p *Plan) Actions() []Action {
 	var all []Action
 	for _, s := range p.Stages {
-		all = append(all, s.Actions...)
+		for i := range s.Actions {
+			for a := &s.Actions[i]; a != nil; a = a.Then {
+				all = append(all, *a)
+			}
+		}
 	}
 	return all
 }
