@@ -40,24 +40,49 @@ func bit(b bool) uint64 {
 	return 0
 }
 
-// sortKeys sorts by all words and then by name.
-func sortKeys(pods []Pod, list []key) {
-	slices.SortFunc(list, func(a, b key) int {
-		if a.class != b.class {
-			return cmp.Compare(a.class, b.class)
+// entry is what is moved while sorting: the first bits of a key, so that most comparisons read nothing else.
+type entry struct {
+	prefix uint64
+	at     int32
+}
+
+// sortKeys returns the keys' pods by all words of the keys and then by name. classBits is the width of the class.
+func sortKeys(pods []Pod, list []key, classBits int) []int {
+	entries := make([]entry, len(list))
+	for at := range list {
+		k := &list[at]
+		// The class, then as much of the rank as there is room for, or of the ready time where there are no ranks.
+		next := k.rank
+		if next == 0 {
+			next = k.ready
 		}
-		if a.rank != b.rank {
-			return cmp.Compare(a.rank, b.rank)
+		entries[at] = entry{prefix: k.class<<(64-classBits) | next>>classBits, at: int32(at)}
+	}
+	slices.SortFunc(entries, func(a, b entry) int {
+		if a.prefix != b.prefix {
+			return cmp.Compare(a.prefix, b.prefix)
 		}
-		if a.ready != b.ready {
-			return cmp.Compare(a.ready, b.ready)
-		}
-		if a.restarts != b.restarts {
-			return cmp.Compare(a.restarts, b.restarts)
-		}
-		if a.created != b.created {
-			return cmp.Compare(a.created, b.created)
-		}
-		return strings.Compare(pods[a.pod].Name, pods[b.pod].Name)
+		return compare(pods, &list[a.at], &list[b.at])
 	})
+	sorted := make([]int, len(list))
+	for at := range entries {
+		sorted[at] = list[entries[at].at].pod
+	}
+	return sorted
+}
+
+func compare(pods []Pod, a, b *key) int {
+	switch {
+	case a.class != b.class:
+		return cmp.Compare(a.class, b.class)
+	case a.rank != b.rank:
+		return cmp.Compare(a.rank, b.rank)
+	case a.ready != b.ready:
+		return cmp.Compare(a.ready, b.ready)
+	case a.restarts != b.restarts:
+		return cmp.Compare(a.restarts, b.restarts)
+	case a.created != b.created:
+		return cmp.Compare(a.created, b.created)
+	}
+	return strings.Compare(pods[a.pod].Name, pods[b.pod].Name)
 }

@@ -32,11 +32,11 @@ func ScaleDown(pods []Pod, group []int, spread Spread) {
 		list[at] = newKey(&pods[i], i, scaleDownClass(&pods[i], true))
 		list[at].rank = higherFirst(ranks[i])
 	}
-	sortKeys(pods, list)
-	for at := range list {
-		group[at] = list[at].pod
-	}
+	copy(group, sortKeys(pods, list, scaleDownBits))
 }
+
+// scaleDownBits is the width of what scaleDownClass returns.
+const scaleDownBits = 37
 
 // scaleDownClass packs items 1 to 5 of the order.
 func scaleDownClass(p *Pod, availability bool) uint64 {
@@ -51,9 +51,9 @@ func scaleDownClass(p *Pod, availability bool) uint64 {
 func (s *Spread) ranks(pods []Pod, group []int) []float64 {
 	sameNode := make([]float64, len(pods))
 	onNode := func(i int) string { return pods[i].Node }
-	s.buckets(pods, group, onNode, func(members []key, beside int) {
-		for k := range members {
-			sameNode[members[k].pod] = float64(len(members) + beside - 1 - k)
+	s.buckets(pods, group, onNode, func(members []int, beside int) {
+		for k, pod := range members {
+			sameNode[pod] = float64(len(members) + beside - 1 - k)
 		}
 	}, func(i int) key { return newKey(&pods[i], i, scaleDownClass(&pods[i], false)) })
 	if len(s.Constraints) == 0 {
@@ -65,9 +65,9 @@ func (s *Spread) ranks(pods []Pod, group []int) []float64 {
 		topology := s.Constraints[c].TopologyKey
 		inTopology := func(i int) string { return s.NodeLabels[pods[i].Node][topology] }
 		weight := math.Log(float64(s.distinct(group, inTopology) + 2))
-		s.buckets(pods, group, inTopology, func(members []key, beside int) {
-			for k := range members {
-				ranks[members[k].pod] += float64(len(members)+beside-k) * weight
+		s.buckets(pods, group, inTopology, func(members []int, beside int) {
+			for k, pod := range members {
+				ranks[pod] += float64(len(members)+beside-k) * weight
 			}
 		}, func(i int) key {
 			k := newKey(&pods[i], i, scaleDownClass(&pods[i], true))
@@ -82,7 +82,7 @@ func (s *Spread) ranks(pods []Pod, group []int) []float64 {
 
 // buckets collects the pods of group that have the same value and calls visit with each collection, sorted, and with the
 // number of pods beside the group that have the value too. Pods with an empty value are in none.
-func (s *Spread) buckets(pods []Pod, group []int, value func(pod int) string, visit func(members []key, beside int), newKey func(pod int) key) {
+func (s *Spread) buckets(pods []Pod, group []int, value func(pod int) string, visit func(members []int, beside int), newKey func(pod int) key) {
 	members := map[string][]key{}
 	for _, i := range group {
 		if v := value(i); v != "" {
@@ -96,8 +96,7 @@ func (s *Spread) buckets(pods []Pod, group []int, value func(pod int) string, vi
 		}
 	}
 	for v, list := range members {
-		sortKeys(pods, list)
-		visit(list, beside[v])
+		visit(sortKeys(pods, list, scaleDownBits), beside[v])
 	}
 }
 

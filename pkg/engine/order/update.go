@@ -10,8 +10,5 @@ func Update(pods []Pod, order []int) {
 		p := &pods[i]
 		list[at] = newKey(p, i, bit(p.Node != "")<<3|uint64(p.Phase)<<1|bit(p.Ready))
 	}
-	sortKeys(pods, list)
-	for at := range list {
-		order[at] = list[at].pod
-	}
+	copy(order, sortKeys(pods, list, 4))
 }
