@@ -1,5 +1,7 @@
 package keys
 
+import "strings"
+
 // Keys of our own. They stand on the workload and are never copied to
 // revisions or pods.
 const (
@@ -19,6 +21,11 @@ const (
 	// while there is no rollingUpdate block, as JSON.
 	OnDeleteStrategyAnnotation = OwnPrefix + "v1alpha1-update-strategy"
 )
+
+// IsOwn says whether a key is one of ours and thus stays on the workload.
+func IsOwn(key string) bool {
+	return strings.HasPrefix(key, OwnPrefix)
+}
 
 // Who we are on the wire.
 const (
