@@ -1,0 +1,94 @@
+# What a newcomer types is `make demo` and `make test`; `make help` lists the rest.
+
+SHELL := /bin/bash
+BIN := $(CURDIR)/bin
+TOOLS := $(BIN)/tools
+STATE ?= $(HOME)/.cache/kruise-sandbox/demo
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+LDFLAGS := -s -w -X main.version=$(VERSION)
+PACKAGES := ./cmd/... ./internal/... ./pkg/...
+SANDBOX := $(BIN)/kruise-sandbox
+NODES ?= 1
+FAKE_NODES ?= 2
+export CGO_ENABLED ?= 0
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+.PHONY: build
+build: ## bin/kubectl-kruise and bin/kruise-sandbox
+	go build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/kubectl-kruise ./cmd/kubectl-kruise
+	go build -C sandbox -trimpath -ldflags '-s -w' -o $(SANDBOX) .
+
+$(TOOLS)/%: tools/go.mod tools/go.sum
+	go build -C tools -o $(TOOLS)/ tool
+
+.PHONY: generate
+generate: $(TOOLS)/controller-gen ## deepcopy functions, CRDs, the command reference
+	hack/generate.sh $(TOOLS)
+	go run ./internal/reference docs/commands
+
+.PHONY: verify
+verify: verify-format verify-lint verify-generated ## format, vet, staticcheck, import rule, generated files
+	go test -count=1 ./internal/imports ./internal/reference
+
+.PHONY: verify-format
+verify-format:
+	@files=$$(gofmt -l cmd internal pkg sandbox); if [ -n "$$files" ]; then echo "not formatted; run: gofmt -w" $$files; exit 1; fi
+
+.PHONY: verify-lint
+verify-lint: $(TOOLS)/staticcheck
+	go vet $(PACKAGES)
+	go vet -C sandbox ./...
+	$(TOOLS)/staticcheck $(PACKAGES)
+	cd sandbox && $(TOOLS)/staticcheck ./...
+
+# The generators write into a copy of the tree, so that a check never changes the work tree.
+.PHONY: verify-generated
+verify-generated: $(TOOLS)/controller-gen
+	@hack/verify-generated.sh $(TOOLS)
+
+.PHONY: test
+test: test-unit test-integration test-e2e ## all tests
+
+.PHONY: test-unit
+test-unit: ## tests that need no cluster, the simulated histories among them
+	hack/test-unit.sh
+
+.PHONY: test-integration
+test-integration: build ## tests against a real API server with fake nodes
+	hack/test-cluster.sh integration
+
+.PHONY: test-e2e
+test-e2e: build ## tests with a real kubelet and containers (root and containerd)
+	hack/test-cluster.sh e2e
+
+.PHONY: soak
+soak: build ## the long forms of the same tests
+	KRUISE_TEST_LONG=1 hack/test-unit.sh
+	KRUISE_TEST_LONG=1 hack/test-cluster.sh integration
+	KRUISE_TEST_LONG=1 hack/test-cluster.sh e2e
+
+.PHONY: bench
+bench: build ## planner, start-up time and in-place latency, as a table
+	hack/bench.sh
+
+.PHONY: demo
+demo: build ## a cluster, a CloneSet, and a rollout in two batches
+	hack/demo.sh
+
+.PHONY: sandbox-up
+sandbox-up: build ## a local cluster of NODES real and FAKE_NODES fake nodes
+	hack/sandbox-deps.sh
+	$(SANDBOX) up --nodes $(NODES) --fake-nodes $(FAKE_NODES) --state $(STATE)
+
+.PHONY: sandbox-down
+sandbox-down: build ## stop that cluster and remove what it left
+	$(SANDBOX) down --state $(STATE)
+
+.PHONY: clean
+clean: ## remove bin/ (caches of the sandbox stay)
+	rm -rf $(BIN)

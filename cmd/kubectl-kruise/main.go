@@ -1,0 +1,55 @@
+// Command kubectl-kruise is the kubectl plugin. It connects the process (streams, signals, exit code) with the verbs in
+// pkg/commands and does nothing else.
+package main
+
+import (
+	"io"
+	"os"
+	"runtime/debug"
+	"strconv"
+	"time"
+
+	"golang.org/x/term"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/klog/v2"
+
+	"github.com/kubectl-kruise/kubectl-kruise/pkg/commands"
+	"github.com/kubectl-kruise/kubectl-kruise/pkg/commands/cli"
+)
+
+// version is set by the linker (make build). Without it the build information of the Go tool is used.
+var version string
+
+func main() {
+	os.Exit(int(run()))
+}
+
+func run() cli.Code {
+	quietLogs()
+	ctx, stop := untilSignal()
+	defer stop()
+	build, _ := debug.ReadBuildInfo()
+	return commands.Main(ctx, cli.Deps{
+		IOStreams:   genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr},
+		OutTerminal: term.IsTerminal(int(os.Stdout.Fd())),
+		ErrTerminal: term.IsTerminal(int(os.Stderr.Fd())),
+		Now:         time.Now,
+		LookupEnv:   os.LookupEnv,
+		Hostname:    os.Hostname,
+		Version:     version,
+		Build:       build,
+		SetLogLevel: showLogs,
+	}, os.Args[1:])
+}
+
+// quietLogs keeps the client libraries' logs out of the output; what a user must know is told by the verbs.
+func quietLogs() {
+	klog.LogToStderr(false)
+	klog.SetOutput(io.Discard)
+}
+
+func showLogs(level int) {
+	klog.SetOutput(os.Stderr)
+	var v klog.Level
+	_ = v.Set(strconv.Itoa(level)) // sets the level of the whole process; a number always parses
+}
