@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/commands/cli"
+	"github.com/kubectl-kruise/kubectl-kruise/pkg/commands/install"
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/commands/version"
 )
 
@@ -61,6 +62,7 @@ func New(deps cli.Deps) *cobra.Command {
 	}
 
 	root.AddCommand(
+		install.New(&deps),
 		version.New(&deps),
 		optionsCommand(),
 	)

@@ -53,3 +53,14 @@ func Explain(err error) string {
 	}
 	return err.Error()
 }
+
+// Join makes one error of several, in one line; nil when there is none.
+func Join(list []error) error {
+	switch len(list) {
+	case 0:
+		return nil
+	case 1:
+		return list[0]
+	}
+	return fmt.Errorf("%w; %w", list[0], Join(list[1:]))
+}
