@@ -7,7 +7,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -206,7 +205,7 @@ func (in *Input) fresh(name, hash string, data Data, number int64) (*appsv1.Cont
 	maps.Copy(rev.Labels, in.Template.Labels)
 	rev.Labels[keys.RevisionHashLabel] = hash
 	for k, v := range in.Annotations {
-		if !strings.HasPrefix(k, keys.OwnPrefix) {
+		if !keys.IsOwn(k) {
 			rev.Annotations[k] = v
 		}
 	}
