@@ -42,7 +42,7 @@ type CloneSetList struct {
 	Items           []CloneSet `json:"items"`
 }
 
-// CloneSetSpec is what the user wants (cloneset.md 2).
+// CloneSetSpec is what the user wants.
 type CloneSetSpec struct {
 	// Replicas is the number of active pods that are wanted. Defaults to 1.
 	// +optional

@@ -10,6 +10,7 @@ import (
 // revision of their template to the next, in place where that is possible.
 //
 // +kubebuilder:object:root=true
+// +kubebuilder:storageversion
 // +kubebuilder:resource:shortName=clone
 // +kubebuilder:subresource:status
 // +kubebuilder:subresource:scale:specpath=.spec.replicas,statuspath=.status.replicas,selectorpath=.status.labelSelector
@@ -40,7 +41,7 @@ type CloneSetList struct {
 	Items           []CloneSet `json:"items"`
 }
 
-// CloneSetSpec is what the user wants (cloneset.md 2).
+// CloneSetSpec is what the user wants.
 type CloneSetSpec struct {
 	// Replicas is the number of active pods that are wanted. Defaults to 1.
 	// +optional
@@ -167,7 +168,7 @@ type RollingUpdateCloneSetStrategy struct {
 	InPlaceUpdateStrategy *InPlaceUpdateStrategy `json:"inPlaceUpdateStrategy,omitempty"`
 }
 
-// CloneSetStatus is what was observed (cloneset.md 4).
+// CloneSetStatus is what was observed.
 type CloneSetStatus struct {
 	// ObservedGeneration is the generation that the status describes.
 	// +optional
@@ -221,7 +222,7 @@ type CloneSetStatus struct {
 	Conditions []CloneSetCondition `json:"conditions,omitempty"`
 }
 
-// CloneSetCondition is one observation about a CloneSet (cloneset.md 11).
+// CloneSetCondition is one observation about a CloneSet.
 type CloneSetCondition struct {
 	// Type is the type of the condition.
 	Type CloneSetConditionType `json:"type"`

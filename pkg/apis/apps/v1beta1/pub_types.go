@@ -5,7 +5,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// Lifecycle lets others take part in what happens to a pod (cloneset.md 8).
+// Lifecycle lets others take part in what happens to a pod.
 type Lifecycle struct {
 	// PreDelete is asked before a pod is deleted.
 	// +optional
@@ -58,7 +58,7 @@ type InPlaceUpdateStrategy struct {
 	ImagePreDownloadMinUpdatedReadyPods *int32 `json:"imagePreDownloadMinUpdatedReadyPods,omitempty"`
 }
 
-// UpdatePriorityStrategy says which pods are updated first (cloneset.md 9.3).
+// UpdatePriorityStrategy says which pods are updated first.
 // It has one of the two forms.
 type UpdatePriorityStrategy struct {
 	// OrderPriority orders pods by the labels they have.
