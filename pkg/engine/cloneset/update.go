@@ -1,0 +1,265 @@
+package cloneset
+
+import (
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kubectl-kruise/kubectl-kruise/pkg/apis/apps/v1beta1"
+	"github.com/kubectl-kruise/kubectl-kruise/pkg/apis/keys"
+	"github.com/kubectl-kruise/kubectl-kruise/pkg/engine/inplace"
+	"github.com/kubectl-kruise/kubectl-kruise/pkg/engine/order"
+	"github.com/kubectl-kruise/kubectl-kruise/pkg/engine/plan"
+	"github.com/kubectl-kruise/kubectl-kruise/pkg/engine/revision"
+)
+
+// update moves pods to the update revision, or back to the current one when the partition was raised (cloneset.md 9.3).
+func (p *pass) update() {
+	n, o := p.count(func(x *pod) bool { return x.updated })
+	nums := numbers(p.spec.limits, n, o)
+	p.out.Numbers.Update, p.out.Numbers.UpdateMaxUnavailable = nums.Update, nums.UpdateMaxUnavailable
+	p.warnRollback(n)
+	if nums.Update == 0 {
+		return
+	}
+	if reason := p.blocked(); reason != "" {
+		return
+	}
+	target, back := p.rev.update, nums.Update < 0
+	if back {
+		target = p.rev.current
+	}
+	candidates, leaving, err := p.candidates(back)
+	if err != nil {
+		p.fail(err.Error())
+		return
+	}
+	candidates = candidates[:min(len(candidates), max(abs(nums.Update)-leaving, 0))]
+	accepted := p.accept(candidates, back, nums.UpdateMaxUnavailable)
+	m := mover{pass: p, target: target, back: back, specs: map[string]verdict{}}
+	for _, x := range candidates[:accepted] {
+		m.move(x)
+	}
+	p.out.Add(StageUpdate, m.actions...)
+	for _, x := range candidates[accepted:] {
+		x.decide(plan.Hold, plan.ReasonMaxUnavailable, "")
+	}
+	if held := len(candidates) - accepted; held > 0 {
+		p.waitForBudget(held, "to update")
+	}
+}
+
+// blocked says why no revision may change now: OnDelete or paused.
+func (p *pass) blocked() plan.Reason {
+	switch {
+	case p.spec.onDelete:
+		return plan.ReasonOnDelete
+	case p.spec.paused:
+		return plan.ReasonPaused
+	}
+	return ""
+}
+
+// warnRollback says that more pods are updated than the partition allows and that nothing is done about it (PF-CS-3).
+func (p *pass) warnRollback(n tally) {
+	surplus := n.live() - (p.spec.replicas - p.spec.partition)
+	if surplus > 0 && !p.spec.rollback && p.rev.updateHash != p.rev.currentHash && p.blocked() == "" {
+		p.out.Warnings = append(p.out.Warnings, fmt.Sprintf(
+			"%d pods beyond the partition stay updated: moving them back needs the feature gate CloneSetPartitionRollback", surplus))
+	}
+}
+
+// candidates are the pods that may move, in the order in which they should. Pods that are chosen for deletion will be
+// replaced at the wanted revision anyway: they count as leaving, so that no others are moved in their place and the
+// partition is kept.
+func (p *pass) candidates(back bool) (sorted []*pod, leaving int, err error) {
+	var list []int
+	for i := range p.pods {
+		switch x := &p.pods[i]; {
+		case x.updated != back || x.preDeleting:
+		case x.specified:
+			leaving++
+		case !x.Facts.grace:
+			list = append(list, i)
+		}
+	}
+	views := p.orderViews()
+	order.Update(views, list)
+	if err := order.Priority(views, list, p.spec.priority); err != nil {
+		return nil, 0, fmt.Errorf("nothing is updated: %w", err)
+	}
+	order.Scatter(views, list, p.spec.scatter)
+	sorted = make([]*pod, 0, len(list))
+	for _, preparing := range []bool{true, false} {
+		for _, i := range list {
+			if x := &p.pods[i]; (x.Facts.state == keys.StatePreparingUpdate) == preparing {
+				sorted = append(sorted, x)
+			}
+		}
+	}
+	return sorted, leaving, nil
+}
+
+// accept counts how many candidates may move now: one that is unavailable already costs nothing in total, but counts
+// against what may be broken at the target (cloneset.md 9.3.5).
+func (p *pass) accept(candidates []*pod, back bool, limit int) int {
+	unavailable, broken := 0, 0
+	for i := range p.pods {
+		if x := &p.pods[i]; !x.available {
+			unavailable++
+			if x.updated != back {
+				broken++
+			}
+		}
+	}
+	for i, x := range candidates {
+		if broken+i >= limit {
+			return i
+		}
+		if x.available {
+			if unavailable >= limit {
+				return i
+			}
+			unavailable++
+		}
+	}
+	return len(candidates)
+}
+
+// mover moves pods to one revision.
+type mover struct {
+	*pass
+	target  *appsv1.ControllerRevision
+	back    bool
+	specs   map[string]verdict // by the hash of the pod's revision
+	actions []plan.Action
+}
+
+// verdict is whether the way from one revision to the target can be made in place.
+type verdict struct {
+	spec     *inplace.Spec
+	obstacle string
+}
+
+// move updates one pod: in place if the policy and the change allow, else by marking it for replacement.
+func (m *mover) move(x *pod) {
+	reason := plan.ReasonRevision
+	if m.back {
+		reason = plan.ReasonRollback
+	}
+	if m.spec.policy == v1beta1.ReCreatePodUpdatePolicy {
+		m.recreate(x, reason, "")
+		return
+	}
+	v := m.eligible(x)
+	switch {
+	case v.spec != nil:
+		m.inPlace(x, v.spec, reason)
+	case m.spec.policy == v1beta1.InPlaceOnlyPodUpdatePolicy:
+		x.decide(plan.Hold, plan.ReasonNotEligible, v.obstacle)
+		m.fail(fmt.Sprintf("InPlaceOnly forbids this change of the template: %s", v.obstacle))
+	default:
+		m.recreate(x, reason, v.obstacle)
+	}
+}
+
+// eligible is judged once for each revision that pods come from.
+func (m *mover) eligible(x *pod) verdict {
+	v, ok := m.specs[x.Facts.hash]
+	if ok {
+		return v
+	}
+	options := m.inPlaceOptions()
+	options.Revision = m.target.Name
+	spec, obstacle := inplace.Eligible(m.rev.byHash[x.Facts.hash], m.target, options)
+	v.spec = spec
+	if obstacle != nil {
+		v.obstacle = obstacle.String()
+	}
+	m.specs[x.Facts.hash] = v
+	return v
+}
+
+// recreate marks a pod; the scale step of a later pass replaces it within the limits.
+func (m *mover) recreate(x *pod, reason plan.Reason, obstacle string) {
+	x.decide(plan.Recreate, reason, obstacle)
+	change := &plan.PodChange{}
+	change.Meta.Label(keys.SpecifiedDeleteLabel, "true")
+	m.actions = append(m.actions, plan.Action{
+		Verb: plan.Patch, On: x.ref(), Change: change, Why: "it is replaced by a pod of revision " + m.target.Name,
+		Done: &plan.Event{Type: corev1.EventTypeNormal, Reason: "SuccessfulUpdatePodReCreate",
+			Message: fmt.Sprintf("successfully patch pod %s specified-delete for update(revision %s)", x.Name, m.target.Name)},
+		Failed: &plan.Event{Type: corev1.EventTypeWarning, Reason: "FailedUpdatePodReCreate",
+			Message: fmt.Sprintf("failed to mark pod %s for update to revision %s", x.Name, m.target.Name)},
+	})
+}
+
+// inPlace begins the update of one pod, after its hook has let it go (cloneset.md 8 and 9.3, inplace.md 4).
+func (m *mover) inPlace(x *pod, spec *inplace.Spec, reason plan.Reason) {
+	switch state := x.Facts.state; {
+	case state == "" || state == keys.StatePreparingNormal || state == keys.StateNormal:
+		if hits(m.inPlaceUpdate(), x.Pod.Pod) {
+			m.prepare(x, false)
+			return
+		}
+	case state == keys.StateUpdated && m.inPlaceUpdate() != nil:
+		m.prepare(x, true)
+		return
+	case state == keys.StatePreparingUpdate && hits(m.inPlaceUpdate(), x.Pod.Pod):
+		x.decide(plan.Hold, plan.ReasonHook, "the inPlaceUpdate hook holds it")
+		return
+	}
+	var meta plan.MetaChange
+	m.enter(&meta, keys.StateUpdating)
+	meta.Label(keys.ControllerRevisionHashLabel, m.labelValue(m.target))
+	meta.Label(keys.PodTemplateHashLabel, revision.HashOf(m.target))
+	writes, err := inplace.Start(x.Pod.Pod, spec, meta, m.inPlaceOptions(), m.w.Now)
+	if err != nil {
+		x.decide(plan.Hold, plan.ReasonUpdating, err.Error())
+		m.fail(fmt.Sprintf("pod %s: %v", x.Name, err))
+		return
+	}
+	x.decide(plan.UpdateInPlace, reason, "")
+	m.actions = append(m.actions, m.chain(x, writes))
+}
+
+// chain orders the writes of an in-place update: condition False, then resize, then the pod.
+func (m *mover) chain(x *pod, writes inplace.Writes) plan.Action {
+	why := "it is updated in place to revision " + m.target.Name
+	failed := &plan.Event{Type: corev1.EventTypeWarning, Reason: "FailedUpdatePodInPlace",
+		Message: fmt.Sprintf("failed to update pod %s in-place(revision %s)", x.Name, m.target.Name)}
+	a := plan.Action{Verb: plan.Patch, On: x.ref(), Change: writes.Update, Why: why, Failed: failed,
+		Done: &plan.Event{Type: corev1.EventTypeNormal, Reason: "SuccessfulUpdatePodInPlace",
+			Message: fmt.Sprintf("successfully update pod %s in-place(revision %s)", x.Name, m.target.Name)}}
+	if writes.Resize != nil {
+		then := a
+		a = plan.Action{Verb: plan.Patch, On: x.ref(), Subresource: plan.ResizeSubresource, Change: writes.Resize, Why: why, Failed: failed, Then: &then}
+	}
+	if writes.NotReady != nil {
+		then := a
+		return plan.Action{Verb: plan.Patch, On: x.ref(), Subresource: plan.StatusSubresource, Change: writes.NotReady,
+			ResourceVersion: x.ResourceVersion, Then: &then, Failed: failed, Why: "traffic leaves the pod before its containers change"}
+	}
+	a.ResourceVersion = x.ResourceVersion
+	return a
+}
+
+// prepare asks the inPlaceUpdate hook; for a pod that was updated before, its marks are put back first.
+func (m *mover) prepare(x *pod, restore bool) {
+	hook := m.inPlaceUpdate()
+	change := &plan.PodChange{}
+	m.enter(&change.Meta, keys.StatePreparingUpdate)
+	if restore {
+		for k, v := range hook.LabelsHandler {
+			change.Meta.Label(k, v)
+		}
+		change.Meta.AddFinalizers = hook.FinalizersHandler
+	}
+	x.decide(plan.Refresh, plan.ReasonHook, "its inPlaceUpdate hook is asked before the update")
+	label := plan.Action{Verb: plan.Patch, On: x.ref(), Change: change, Why: x.note}
+	if hook.MarkPodNotReady {
+		label = m.notReadyFirst(x, keys.NotReadyKeyPreUpdate, label)
+	}
+	m.actions = append(m.actions, label)
+}
