@@ -136,7 +136,8 @@ func cgroupProcesses(dir string) ([]int, error) {
 
 // removeCgroups removes the cgroup and those below it from every hierarchy. No process may be in them.
 func removeCgroups(name string) error {
-	for _, root := range hierarchies() {
+	// beside version 1 there may be a version 2 hierarchy without controllers, which container runtimes use too
+	for _, root := range append(hierarchies(), cgroupMount+"/unified") {
 		var dirs []string
 		top := filepath.Join(root, name)
 		_ = filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {

@@ -28,6 +28,10 @@ state = "%[1]s/run"
     conf_dir = "%[1]s/cni"
   [plugins."io.containerd.grpc.v1.cri".containerd]
     snapshotter = "overlayfs"
+    [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
+      runtime_type = "io.containerd.runc.v2"
+      [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
+        Root = "%[1]s/runc"
   [plugins."io.containerd.grpc.v1.cri".registry]
     config_path = "%[1]s/registry"
 `, dir, s.socket(n), image.Pause, cniDir())

@@ -57,7 +57,9 @@ func TestCNIConfigOfNodesDiffers(t *testing.T) {
 			var config struct {
 				Name    string
 				Plugins []struct {
-					Ipam struct{ Ranges [][]struct{ RangeStart string } }
+					Ipam struct {
+						Ranges [][]struct{ RangeStart string }
+					}
 				}
 			}
 			if err := json.Unmarshal([]byte(sample(index, 9).cniConfig(n)), &config); err != nil {

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -32,7 +33,8 @@ func (s *Sandbox) sweep(plan network.Plan, stateDir string) error {
 		return err
 	}
 	removeLogLinks(stateDir)
-	removeCNIResults(plan)
+	removeCNIResults(stateDir)
+	removePluginSocket()
 	file, err := netNS(plan.Index)
 	if err != nil {
 		return err
@@ -135,13 +137,31 @@ func removeLogLinks(stateDir string) {
 	_ = os.Remove(dir) // succeeds when it is empty
 }
 
-// removeCNIResults removes what CNI remembers of the pods' networks.
-func removeCNIResults(plan network.Plan) {
-	results, _ := filepath.Glob("/var/lib/cni/results/" + plan.Name() + "-node*")
+// removeCNIResults removes what CNI remembers of the pods' networks: a file for each interface, which names the pod's
+// network namespace below the state folder.
+func removeCNIResults(stateDir string) {
+	results, _ := filepath.Glob("/var/lib/cni/results/*")
 	for _, file := range results {
-		_ = os.Remove(file)
+		if data, err := os.ReadFile(file); err == nil && bytes.Contains(data, []byte(`"`+stateDir+"/")) {
+			_ = os.Remove(file)
+		}
 	}
 	for _, dir := range []string{"/var/lib/cni/results", "/var/lib/cni"} {
+		_ = os.Remove(dir) // succeeds when it is empty
+	}
+}
+
+// removePluginSocket removes the socket for device plugins, which every kubelet makes at the same place, unless some
+// kubelet still listens at it.
+func removePluginSocket() {
+	const socket = "/var/lib/kubelet/device-plugins/kubelet.sock"
+	conn, err := net.Dial("unix", socket)
+	if err == nil {
+		conn.Close()
+		return
+	}
+	_ = os.Remove(socket)
+	for _, dir := range []string{"/var/lib/kubelet/device-plugins", "/var/lib/kubelet"} {
 		_ = os.Remove(dir) // succeeds when it is empty
 	}
 }
