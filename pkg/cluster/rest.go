@@ -127,6 +127,45 @@ func (c *Client) Get(ctx context.Context, of schema.GroupKind, namespace, name s
 	return kind.hub(obj)
 }
 
+// Raw reads one object as the server sends it, in JSON and in the version on the wire.
+func (c *Client) Raw(ctx context.Context, of schema.GroupKind, namespace, name string) ([]byte, error) {
+	kind, client, err := c.find(of)
+	if err != nil {
+		return nil, err
+	}
+	return client.Get().NamespaceIfScoped(namespace, namespace != "").Resource(kind.Resource).Name(name).
+		SetHeader("Accept", runtime.ContentTypeJSON).Do(ctx).Raw()
+}
+
+// Metadata lists all objects of a namespace without their spec and status.
+func (c *Client) Metadata(ctx context.Context, of schema.GroupKind, namespace string) ([]plan.Object, error) {
+	kind, client, err := c.find(of)
+	if err != nil {
+		return nil, err
+	}
+	var all []plan.Object
+	options := metav1.ListOptions{Limit: pageSize}
+	for {
+		raw, err := client.Get().NamespaceIfScoped(namespace, namespace != "").Resource(kind.Resource).
+			VersionedParams(&options, c.params).SetHeader("Accept", metadataList).Do(ctx).Raw()
+		if err != nil {
+			return nil, err
+		}
+		var list metav1.PartialObjectMetadataList
+		if err := json.Unmarshal(raw, &list); err != nil {
+			return nil, fmt.Errorf("metadata of %s: %w", kind.Resource, err)
+		}
+		for i := range list.Items {
+			all = append(all, &list.Items[i])
+		}
+		if options.Continue = list.Continue; options.Continue == "" {
+			return all, nil
+		}
+	}
+}
+
+const metadataList = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+
 // Scope limits a list or a watch on the server's side. Empty fields do not limit.
 type Scope struct {
 	Namespace, Labels, Fields string
