@@ -49,9 +49,10 @@ func SetPodDefaults(spec *corev1.PodSpec) {
 	}
 }
 
-// SetClaimDefaults fills in the defaults of a claim template.
+// SetClaimDefaults fills in what OpenKruise's webhook would. It leaves the spec
+// alone, although the API server gives a claim made from it the volume mode
+// Filesystem: the hash of the claim templates is over their specs.
 func SetClaimDefaults(claim *corev1.PersistentVolumeClaim) {
-	setClaimSpecDefaults(&claim.Spec)
 	setIfZero(&claim.Status.Phase, corev1.ClaimPending)
 }
 
