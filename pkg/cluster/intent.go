@@ -104,14 +104,15 @@ func (in *Intent) apply(obj plan.Object) error {
 	if in.Type != "" && in.Type != OnDelete {
 		strategy.Type, block.PodUpdatePolicy = v1beta1.RollingUpdateCloneSetUpdateStrategyType, v1beta1.PodUpdatePolicy(in.Type)
 	}
-	set1 := func(field **intstr.IntOrString, want *intstr.IntOrString) {
+	number := func(field **intstr.IntOrString, want *intstr.IntOrString) {
 		if want != nil {
-			*field = want
+			plain := intstr.Parse(want.String())
+			*field = &plain
 		}
 	}
-	set1(&block.Partition, in.Partition)
-	set1(&block.MaxUnavailable, in.MaxUnavailable)
-	set1(&block.MaxSurge, in.MaxSurge)
+	number(&block.Partition, in.Partition)
+	number(&block.MaxUnavailable, in.MaxUnavailable)
+	number(&block.MaxSurge, in.MaxSurge)
 	if in.Paused != nil {
 		block.Paused = *in.Paused
 	}

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -38,6 +39,8 @@ var LeaseKind = schema.GroupKind{Group: "coordination.k8s.io", Kind: "Lease"}
 // eventKind is the kind of what the Recorder writes.
 var eventKind = schema.GroupKind{Kind: "Event"}
 
+var webhookKind = schema.GroupKind{Group: "admissionregistration.k8s.io", Kind: "MutatingWebhookConfiguration"}
+
 // builtinKinds are served by every cluster in one version.
 func builtinKinds() []Kind {
 	return []Kind{
@@ -65,6 +68,11 @@ func builtinKinds() []Kind {
 			GroupKind: LeaseKind, Version: "v1", Resource: "leases", AddToScheme: coordinationv1.AddToScheme,
 			New:     func() plan.Object { return &coordinationv1.Lease{} },
 			NewList: func() runtime.Object { return &coordinationv1.LeaseList{} },
+		},
+		{
+			GroupKind: webhookKind, Version: "v1", Resource: "mutatingwebhookconfigurations", AddToScheme: admissionv1.AddToScheme,
+			New:     func() plan.Object { return &admissionv1.MutatingWebhookConfiguration{} },
+			NewList: func() runtime.Object { return &admissionv1.MutatingWebhookConfigurationList{} },
 		},
 	}
 }
