@@ -44,7 +44,7 @@ func newBox(t *testing.T, real bool) *box {
 		}
 	}
 	b := &box{t: t, program: filepath.Join(t.TempDir(), "kruise-sandbox"), state: filepath.Join(t.TempDir(), "s")}
-	if out, err := exec.Command("go", "build", "-o", b.program, "../cmd/kruise-sandbox").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-o", b.program, "..").CombinedOutput(); err != nil {
 		t.Fatalf("build: %v\n%s", err, out)
 	}
 	t.Cleanup(func() {
