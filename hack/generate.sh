@@ -9,7 +9,11 @@ if ! command -v controller-gen >/dev/null; then
 	echo "generate: controller-gen is not in PATH; run: make generate" >&2
 	exit 1
 fi
-find pkg/apis -name 'zz_generated.*.go' -exec rm {} +
-rm -rf pkg/install/crds
 controller-gen object paths=./pkg/apis/...
-controller-gen crd paths=./pkg/apis/... output:crd:artifacts:config=pkg/install/crds
+
+# A CRD whose kind is gone must go too, and a failed run must lose nothing.
+crds=$(mktemp -d)
+trap 'rm -rf "$crds"' EXIT
+controller-gen crd paths=./pkg/apis/... output:crd:artifacts:config="$crds"
+rm -f pkg/install/crds/*.yaml
+cp "$crds"/*.yaml pkg/install/crds/

@@ -191,9 +191,10 @@ type CloneSetStatus struct {
 	UpdatedReadyReplicas int32 `json:"updatedReadyReplicas"`
 
 	// UpdatedAvailableReplicas is the number of pods at the update revision
-	// that are available.
+	// that are available. It is optional because older releases lack it; a 0
+	// is written out, or its column would be empty.
 	// +optional
-	UpdatedAvailableReplicas int32 `json:"updatedAvailableReplicas,omitempty"`
+	UpdatedAvailableReplicas int32 `json:"updatedAvailableReplicas"`
 
 	// ExpectedUpdatedReplicas is the number of pods that the partition allows
 	// at the update revision.
