@@ -7,8 +7,10 @@ import (
 )
 
 // Clean makes a text from elsewhere safe for a terminal and for one line: line breaks and tabs become spaces, other
-// control and format characters are written as escapes, and ends are trimmed.
+// control and format characters are written as escapes, bytes that are no UTF-8 become the replacement character, and ends
+// are trimmed.
 func Clean(s string) string {
+	s = strings.ToValidUTF8(s, "\ufffd")
 	if !strings.ContainsFunc(s, unsafeRune) {
 		return strings.TrimSpace(s)
 	}
@@ -27,7 +29,7 @@ func Clean(s string) string {
 }
 
 // unsafeRune says that r could do more than show a character: C0 and C1 controls, and format characters such as those
-// that turn the direction of the text. Bytes that are no UTF-8 show as the replacement character, which is harmless.
+// that turn the direction of the text.
 func unsafeRune(r rune) bool {
 	return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == '\u2028' || r == '\u2029'
 }

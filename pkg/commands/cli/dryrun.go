@@ -4,47 +4,35 @@ import (
 	"slices"
 
 	"github.com/spf13/pflag"
+
+	"github.com/kubectl-kruise/kubectl-kruise/pkg/cluster"
 )
 
-// DryRun is the value of --dry-run.
-type DryRun string
-
-// The values of --dry-run.
-const (
-	// DryRunNone writes.
-	DryRunNone DryRun = "none"
-	// DryRunClient computes and writes nothing.
-	DryRunClient DryRun = "client"
-	// DryRunServer sends requests that the server checks and does not store.
-	DryRunServer DryRun = "server"
-)
-
-func dryRuns() []DryRun { return []DryRun{DryRunNone, DryRunClient, DryRunServer} }
+func dryRuns() []cluster.DryRun {
+	return []cluster.DryRun{cluster.DryRunNone, cluster.DryRunClient, cluster.DryRunServer}
+}
 
 // AddDryRunFlag adds --dry-run. The bare flag means client, as kubectl has it.
 func AddDryRunFlag(flags *pflag.FlagSet, value *string) {
-	flags.StringVar(value, "dry-run", string(DryRunNone), "What to do instead of writing: client computes only, server lets the server check; none writes")
-	flags.Lookup("dry-run").NoOptDefVal = string(DryRunClient)
+	flags.StringVar(value, "dry-run", string(cluster.DryRunNone), "What to do instead of writing: client computes only, server lets the server check; none writes")
+	flags.Lookup("dry-run").NoOptDefVal = string(cluster.DryRunClient)
 }
 
 // ParseDryRun checks a value of --dry-run.
-func ParseDryRun(value string) (DryRun, error) {
-	if !slices.Contains(dryRuns(), DryRun(value)) {
+func ParseDryRun(value string) (cluster.DryRun, error) {
+	if !slices.Contains(dryRuns(), cluster.DryRun(value)) {
 		return "", Usagef("--dry-run %q: want %s", value, OneOf(dryRuns()))
 	}
-	return DryRun(value), nil
+	return cluster.DryRun(value), nil
 }
 
-// Note is what a line about a write ends with.
-func (d DryRun) Note() string {
+// DryRunNote is what a line about a write ends with.
+func DryRunNote(d cluster.DryRun) string {
 	switch d {
-	case DryRunClient:
+	case cluster.DryRunClient:
 		return " (dry run)"
-	case DryRunServer:
+	case cluster.DryRunServer:
 		return " (server dry run)"
 	}
 	return ""
 }
-
-// Writes says that something may be stored.
-func (d DryRun) Writes() bool { return d == DryRunNone }

@@ -6,7 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/kubectl-kruise/kubectl-kruise/pkg/cluster"
 )
 
 // FlagError turns a flag that cannot be parsed into one sentence that names the flag and what it takes.
@@ -46,13 +47,7 @@ func wants(f *pflag.Flag, err error) string {
 
 // Explain is the text for a person of an error that ends a command: the server's own words without the wrapping that
 // client libraries add.
-func Explain(err error) string {
-	var status apierrors.APIStatus
-	if errors.As(err, &status) && apierrors.IsForbidden(err) {
-		return fmt.Sprintf("no permission: %s", status.Status().Message)
-	}
-	return err.Error()
-}
+func Explain(err error) string { return cluster.Explain(err).Error() }
 
 // Join makes one error of several, in one line; nil when there is none.
 func Join(list []error) error {

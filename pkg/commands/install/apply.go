@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/apis/keys"
+	"github.com/kubectl-kruise/kubectl-kruise/pkg/cluster"
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/commands/cli"
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/install"
 )
@@ -72,9 +73,9 @@ func (t *target) refusals(ctx context.Context, crds []*apiextensionsv1.CustomRes
 
 // apply sends the definitions and goes on after one that fails. Fields that somebody else manages are not taken: that is
 // an error which names them.
-func (t *target) apply(ctx context.Context, objects []*unstructured.Unstructured, dryRun cli.DryRun) ([]outcome, error) {
+func (t *target) apply(ctx context.Context, objects []*unstructured.Unstructured, dryRun cluster.DryRun) ([]outcome, error) {
 	options := metav1.ApplyOptions{FieldManager: keys.FieldManager}
-	if dryRun == cli.DryRunServer {
+	if dryRun == cluster.DryRunServer {
 		options.DryRun = []string{metav1.DryRunAll}
 	}
 	var list []outcome

@@ -8,6 +8,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/kubectl-kruise/kubectl-kruise/pkg/cluster"
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/commands/cli"
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/install"
 )
@@ -20,7 +21,7 @@ type flags struct {
 
 type options struct {
 	crds   []*apiextensionsv1.CustomResourceDefinition
-	dryRun cli.DryRun
+	dryRun cluster.DryRun
 	output cli.Output
 }
 
@@ -75,7 +76,7 @@ func (o *options) run(ctx context.Context, deps *cli.Deps) error {
 	if err != nil {
 		return err
 	}
-	if o.dryRun == cli.DryRunClient {
+	if o.dryRun == cluster.DryRunClient {
 		return o.print(deps, rendered(objects))
 	}
 	target, err := connect(deps)
@@ -97,7 +98,7 @@ func (o *options) run(ctx context.Context, deps *cli.Deps) error {
 	if printErr := o.print(deps, applied); err == nil {
 		err = printErr
 	}
-	if err == nil && o.dryRun.Writes() {
+	if err == nil && o.dryRun == cluster.DryRunNone {
 		err = target.established(ctx, o.crds)
 	}
 	return err
@@ -137,7 +138,7 @@ func (o *options) print(deps *cli.Deps, list []outcome) error {
 	for _, one := range list {
 		line := "customresourcedefinition.apiextensions.k8s.io/" + one.object.GetName()
 		if o.output == cli.Text {
-			line += " " + one.did + o.dryRun.Note()
+			line += " " + one.did + cli.DryRunNote(o.dryRun)
 		}
 		if _, err := fmt.Fprintln(deps.Out, line); err != nil {
 			return err

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/discovery"
 
+	"github.com/kubectl-kruise/kubectl-kruise/pkg/cluster"
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/commands/cli"
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/view"
 )
@@ -102,7 +103,7 @@ func askServer(ctx context.Context, deps *cli.Deps, v *view.Version) error {
 	}
 	server, err := client.ServerVersionWithContext(ctx)
 	if err != nil {
-		return fmt.Errorf("server version: %w", err)
+		return fmt.Errorf("server version: %w", cluster.Explain(err))
 	}
 	v.Server = server.GitVersion
 	v.Served, err = served(ctx, client)
@@ -113,7 +114,7 @@ func askServer(ctx context.Context, deps *cli.Deps, v *view.Version) error {
 func served(ctx context.Context, client *discovery.DiscoveryClient) ([]view.ServedVersion, error) {
 	groups, err := client.ServerGroupsWithContext(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("served kinds: %w", err)
+		return nil, fmt.Errorf("served kinds: %w", cluster.Explain(err))
 	}
 	var list []view.ServedVersion
 	for _, g := range groups.Groups {
@@ -123,7 +124,7 @@ func served(ctx context.Context, client *discovery.DiscoveryClient) ([]view.Serv
 		for _, version := range g.Versions {
 			resources, err := client.ServerResourcesForGroupVersionWithContext(ctx, version.GroupVersion)
 			if err != nil {
-				return nil, fmt.Errorf("served kinds: %w", err)
+				return nil, fmt.Errorf("served kinds: %w", cluster.Explain(err))
 			}
 			s := view.ServedVersion{GroupVersion: version.GroupVersion}
 			for _, r := range resources.APIResources {

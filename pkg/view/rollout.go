@@ -1,0 +1,111 @@
+package view
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kubectl-kruise/kubectl-kruise/pkg/engine/plan"
+)
+
+// Rollout is the snapshot of one workload: its numbers, what happens to each pod and why, what is waited for, who drives.
+type Rollout struct {
+	Meta
+	Subject Subject `json:"subject"`
+	// At is when the snapshot was taken.
+	At time.Time `json:"at"`
+	// Changes are what the command recorded before it, empty for a command that only looks.
+	Changes []Change `json:"changes,omitempty"`
+	// DryRun says what was done instead of writing: client or server.
+	DryRun string `json:"dryRun,omitempty"`
+	Driver Driver `json:"driver"`
+	Counts Counts `json:"counts"`
+	Limits Limits `json:"limits"`
+	// Done says that the goal holds: as many pods as the partition lets move are updated and available.
+	Done bool `json:"done"`
+	// Stopped says why the goal was not waited for; empty while it is, and when it is reached.
+	Stopped StopReason `json:"stopped,omitempty"`
+	// Detail has the words to Stopped.
+	Detail string     `json:"detail,omitempty"`
+	Waits  []WaitView `json:"waits,omitempty"`
+	// Warnings are sentences about what was asked for and is not carried out.
+	Warnings []string  `json:"warnings,omitempty"`
+	Pods     []PodView `json:"pods"`
+}
+
+// Change is one field that a command set. Fields that were absent before have an empty From.
+type Change struct {
+	// Field is the flag's name, with the container for an image: "image nginx", "partition".
+	Field string `json:"field"`
+	From  string `json:"from,omitempty"`
+	To    string `json:"to"`
+}
+
+// Limits are the numbers of the strategy as the spec says them, with defaults where it says nothing.
+type Limits struct {
+	Type           string `json:"type"`
+	Partition      string `json:"partition"`
+	MaxUnavailable string `json:"maxUnavailable"`
+	MaxSurge       string `json:"maxSurge"`
+	Paused         bool   `json:"paused"`
+	MinReady       int32  `json:"minReadySeconds"`
+}
+
+// WaitView is something that has to happen before more can be done.
+type WaitView struct {
+	Reason plan.Reason `json:"reason"`
+	Pods   []string    `json:"pods,omitempty"`
+	Text   string      `json:"text"`
+	Since  time.Time   `json:"since,omitzero"`
+}
+
+// PodView is one pod: where it stands, what happens to it and why.
+type PodView struct {
+	Name      string      `json:"name"`
+	Revision  string      `json:"revision,omitempty"`
+	Updated   bool        `json:"updated"`
+	Available bool        `json:"available"`
+	Fate      plan.Fate   `json:"fate"`
+	Reason    plan.Reason `json:"reason"`
+	Text      string      `json:"text"`
+	Since     time.Time   `json:"since,omitzero"`
+}
+
+// NewRollout makes a snapshot of what a loop planned. Pods are sorted: those that matter most to a person come first.
+func NewRollout(p Planned, driver Driver) *Rollout {
+	r := &Rollout{Meta: Of("Rollout"), Subject: p.Subject, At: p.At, Driver: driver, Counts: p.Counts,
+		Limits: limitsOf(p.Object), Done: p.Plan.Done, Warnings: p.Plan.Warnings, Pods: []PodView{}}
+	for _, w := range p.Plan.Waits {
+		r.Waits = append(r.Waits, waitView(w))
+	}
+	for _, v := range p.Plan.Verdicts {
+		r.Pods = append(r.Pods, PodView{Name: v.Name, Revision: v.Revision, Updated: v.Updated, Available: v.Available,
+			Fate: v.Fate, Reason: v.Reason, Text: sentence(v.Reason, v.Note), Since: v.Since})
+	}
+	slices.SortFunc(r.Pods, func(a, b PodView) int {
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), strings.Compare(a.Name, b.Name))
+	})
+	return r
+}
+
+func waitView(w plan.Wait) WaitView {
+	text := Clean(w.Note)
+	if text == "" {
+		text = Why(w.Reason)
+	}
+	return WaitView{Reason: w.Reason, Pods: w.Names, Text: text, Since: w.Since}
+}
+
+// rank puts pods in trouble first, then those under way, then the rest: updated before old.
+func rank(p PodView) int {
+	switch {
+	case p.Reason == plan.ReasonNotReady || p.Reason == plan.ReasonNotEligible || p.Reason == plan.ReasonBadSpec:
+		return 0
+	case p.Fate != plan.Keep:
+		return 1
+	case p.Updated:
+		return 2
+	}
+	return 3
+}
