@@ -3,13 +3,14 @@
 SHELL := /bin/bash
 BIN := $(CURDIR)/bin
 TOOLS := $(BIN)/tools
-STATE ?= $(HOME)/.cache/kruise-sandbox/demo
+# Empty: the default folder of kruise-sandbox, so that `bin/kruise-sandbox kubeconfig` finds the demo's cluster.
+STATE ?=
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 LDFLAGS := -s -w -X main.version=$(VERSION)
-PACKAGES := ./cmd/... ./internal/... ./pkg/...
+PACKAGES := ./cmd/... ./e2e/... ./internal/... ./pkg/...
 SANDBOX := $(BIN)/kruise-sandbox
-NODES ?= 1
-FAKE_NODES ?= 2
+NODES ?= 2
+FAKE_NODES ?= 0
 export CGO_ENABLED ?= 0
 
 .DEFAULT_GOAL := help
@@ -37,7 +38,7 @@ verify: verify-format verify-lint verify-generated ## format, vet, staticcheck, 
 
 .PHONY: verify-format
 verify-format:
-	@files=$$(gofmt -l cmd internal pkg sandbox); if [ -n "$$files" ]; then echo "not formatted; run: gofmt -w" $$files; exit 1; fi
+	@files=$$(gofmt -l cmd e2e internal pkg sandbox); if [ -n "$$files" ]; then echo "not formatted; run: gofmt -w" $$files; exit 1; fi
 
 .PHONY: verify-lint
 verify-lint: $(TOOLS)/staticcheck
@@ -78,16 +79,16 @@ bench: build ## planner, start-up time and in-place latency, as a table
 
 .PHONY: demo
 demo: build ## a cluster, a CloneSet, and a rollout in two batches
-	hack/demo.sh
+	STATE="$(STATE)" hack/demo.sh
 
 .PHONY: sandbox-up
 sandbox-up: build ## a local cluster of NODES real and FAKE_NODES fake nodes
 	hack/sandbox-deps.sh
-	$(SANDBOX) up --nodes $(NODES) --fake-nodes $(FAKE_NODES) --state $(STATE)
+	$(SANDBOX) up --nodes $(NODES) --fake-nodes $(FAKE_NODES) --state "$(STATE)"
 
 .PHONY: sandbox-down
 sandbox-down: build ## stop that cluster and remove what it left
-	$(SANDBOX) down --state $(STATE)
+	$(SANDBOX) down --state "$(STATE)"
 
 .PHONY: clean
 clean: ## remove bin/ (caches of the sandbox stay)
