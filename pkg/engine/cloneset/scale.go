@@ -173,7 +173,12 @@ func (p *pass) deleteWithin(chosen []*pod, reason plan.Reason, why string) []pla
 			}
 			left--
 		}
-		actions = append(actions, p.delete(x, reason, why))
+		a := p.delete(x, reason, why)
+		if !x.deletable {
+			// It costs nothing only as long as it is not ready.
+			a.ResourceVersion = x.ResourceVersion
+		}
+		actions = append(actions, a)
 	}
 	if held > 0 {
 		p.waitForBudget(held, "to delete")

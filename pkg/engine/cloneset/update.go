@@ -237,12 +237,27 @@ func (m *mover) chain(x *pod, writes inplace.Writes) plan.Action {
 		a = plan.Action{Verb: plan.Patch, On: x.ref(), Subresource: plan.ResizeSubresource, Change: writes.Resize, Why: why, Failed: failed, Then: &then}
 	}
 	if writes.NotReady != nil {
+		if !reported(x.Pod.Pod, writes.Update.Images) && a.Subresource == "" {
+			// A container that starts in between would be taken for the new one: there is no image id to tell them apart.
+			a.ResourceVersion = x.ResourceVersion
+		}
 		then := a
 		return plan.Action{Verb: plan.Patch, On: x.ref(), Subresource: plan.StatusSubresource, Change: writes.NotReady,
 			ResourceVersion: x.ResourceVersion, Then: &then, Failed: failed, Why: "traffic leaves the pod before its containers change"}
 	}
 	a.ResourceVersion = x.ResourceVersion
 	return a
+}
+
+// reported says that all of the named containers have a status.
+func reported(pod *corev1.Pod, images map[string]string) bool {
+	found := 0
+	for i := range pod.Status.ContainerStatuses {
+		if _, ok := images[pod.Status.ContainerStatuses[i].Name]; ok {
+			found++
+		}
+	}
+	return found == len(images)
 }
 
 // prepare asks the inPlaceUpdate hook; for a pod that was updated before, its marks are put back first.
