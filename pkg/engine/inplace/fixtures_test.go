@@ -2,6 +2,7 @@ package inplace
 
 import (
 	"encoding/json"
+	"hash/fnv"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,6 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/dump"
+	"pgregory.net/rapid"
 	"sigs.k8s.io/yaml"
 
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/apis/features"
@@ -128,4 +131,20 @@ func TestTakeOver(t *testing.T) {
 			}
 		}
 	}
+}
+
+func TestDeepHash(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		value := rapid.String().Draw(t, "value")
+		encoded, err := json.Marshal(value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum := fnv.New32a()
+		sum.Write([]byte(dump.ForHash(encoded)))
+		if got, want := deepHash(value), uint64(sum.Sum32()); got != want {
+			t.Fatalf("hash is %d, Kubernetes has %d", got, want)
+		}
+	})
 }

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"hash/fnv"
 	"slices"
+	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/utils/dump"
 
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/apis/keys"
 )
@@ -81,7 +81,10 @@ func (m *RuntimeMeta) envConsistent(pod *corev1.Pod, c *corev1.Container) bool {
 
 // PlainHash is the hash by which kubelets from 1.31 on recognise a changed container.
 func PlainHash(c *corev1.Container) uint64 {
-	return deepHash(map[string]string{"name": c.Name, "image": c.Image})
+	return deepHash(struct {
+		Image string `json:"image"`
+		Name  string `json:"name"`
+	}{c.Image, c.Name})
 }
 
 // oldPlainHash is that of kubelets before 1.31.
@@ -105,10 +108,18 @@ func EnvHash(pod *corev1.Pod, c *corev1.Container) uint64 {
 	return deepHash(list)
 }
 
-// deepHash is Kubernetes' hash of a value, here of its JSON. Values that come in always have one.
+// deepHash is Kubernetes' hash of a value, here of its JSON: that of the text in which a list of bytes is dumped. Values
+// that come in always have a JSON form.
 func deepHash(value any) uint64 {
 	encoded, _ := json.Marshal(value)
+	text := append(make([]byte, 0, 16+4*len(encoded)), "([]uint8)["...)
+	for i, b := range encoded {
+		if i > 0 {
+			text = append(text, ' ')
+		}
+		text = strconv.AppendUint(text, uint64(b), 10)
+	}
 	sum := fnv.New32a()
-	sum.Write([]byte(dump.ForHash(encoded)))
+	sum.Write(append(text, ']'))
 	return uint64(sum.Sum32())
 }

@@ -46,6 +46,7 @@ func Start(pod *corev1.Pod, spec *Spec, marks plan.MetaChange, o Options, now ti
 		if err != nil {
 			return Writes{}, err
 		}
+		state.LastContainerStatuses = unfollowed(pod, spec.Images, before)
 		if err := write(update, pod, grace, keys.InPlaceUpdateGraceAnnotation, keys.InPlaceUpdateGraceOldAnnotation); err != nil {
 			return Writes{}, err
 		}
@@ -63,6 +64,24 @@ func Start(pod *corev1.Pod, spec *Spec, marks plan.MetaChange, o Options, now ti
 	}
 	writes.Update = update
 	return writes, nil
+}
+
+// unfollowed are the records of containers that have not followed the update before this one. The end of the grace period
+// needs them: it must know what image such a container was made from.
+func unfollowed(pod *corev1.Pod, images map[string]string, before *State) map[string]LastStatus {
+	var kept map[string]LastStatus
+	for name := range images {
+		last, ok := lastOf(before, name)
+		status := containerStatus(pod, name)
+		if !ok || status == nil || last.ContainerID != status.ContainerID || last.ImageID != status.ImageID {
+			continue
+		}
+		if kept == nil {
+			kept = map[string]LastStatus{}
+		}
+		kept[name] = last
+	}
+	return kept
 }
 
 // withPending is the update together with what an unfinished one on the way to the pod's present revision still owed:

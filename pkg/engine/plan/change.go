@@ -76,7 +76,7 @@ func (c *MetaChange) strategic() map[string]any {
 	}
 	var owners []any
 	if c.SetOwner != nil {
-		owners = append(owners, c.SetOwner)
+		owners = append(owners, ownerPatch(c.SetOwner))
 	}
 	if c.RemoveOwner != "" {
 		owners = append(owners, map[string]any{"$patch": "delete", "uid": c.RemoveOwner})
@@ -85,6 +85,14 @@ func (c *MetaChange) strategic() map[string]any {
 		meta["ownerReferences"] = owners
 	}
 	return meta
+}
+
+// ownerPatch writes the flags also when they are not set, or a merge would keep the old ones.
+func ownerPatch(o *metav1.OwnerReference) map[string]any {
+	return map[string]any{
+		"apiVersion": o.APIVersion, "kind": o.Kind, "name": o.Name, "uid": o.UID,
+		"controller": o.Controller, "blockOwnerDeletion": o.BlockOwnerDeletion,
+	}
 }
 
 // apply makes the change to obj's metadata. Maps of obj that change are replaced, never written to, so that a shallow
@@ -151,7 +159,12 @@ func (c *ObjectChange) PatchType() types.PatchType {
 
 // Body implements Change.
 func (c *ObjectChange) Body() ([]byte, error) {
-	return json.Marshal(map[string]any{"metadata": c.Meta.strategic()})
+	meta := c.Meta.strategic()
+	if meta == nil {
+		// A null would ask to remove the metadata as a whole.
+		return []byte("{}"), nil
+	}
+	return json.Marshal(map[string]any{"metadata": meta})
 }
 
 // Apply implements Change.
