@@ -18,6 +18,7 @@ import (
 // yields no pods and a wait.
 func (p *pass) create(n, old int) []plan.Action {
 	ids := p.freeIDs(n)
+	old = min(old, len(ids))
 	actions := make([]plan.Action, 0, n)
 	for _, part := range []struct {
 		rev *appsv1.ControllerRevision
@@ -32,15 +33,19 @@ func (p *pass) create(n, old int) []plan.Action {
 				Note: fmt.Sprintf("the revision cannot be read: %v", err)})
 			continue
 		}
+		claimTemplates, err := p.claimTemplates(part.rev)
+		if err != nil {
+			p.out.Warnings = append(p.out.Warnings, fmt.Sprintf("%v; the present claim templates are used", err))
+		}
 		p.completeTemplate(template, part.rev)
 		for _, id := range part.ids {
-			actions = append(actions, p.createOne(template, part.rev, id))
+			actions = append(actions, p.createOne(template, claimTemplates, part.rev, id))
 		}
 	}
 	return actions
 }
 
-func (p *pass) createOne(template *corev1.PodTemplateSpec, rev *appsv1.ControllerRevision, id string) plan.Action {
+func (p *pass) createOne(template *corev1.PodTemplateSpec, claims []corev1.PersistentVolumeClaim, rev *appsv1.ControllerRevision, id string) plan.Action {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: p.set.Namespace, Name: p.set.Name + "-" + id, GenerateName: p.set.Name + "-",
@@ -53,13 +58,14 @@ func (p *pass) createOne(template *corev1.PodTemplateSpec, rev *appsv1.Controlle
 	hash := revision.HashOf(rev)
 	p.out.Verdicts = append(p.out.Verdicts, plan.Verdict{Name: pod.Name, Revision: hash, Updated: hash == p.rev.updateHash,
 		Fate: plan.Make, Reason: plan.ReasonScaleOut})
-	return plan.Action{
+	create := plan.Action{
 		Verb: plan.Create, Object: pod,
 		On:     plan.Ref{Kind: plan.PodKind, Namespace: pod.Namespace, Name: pod.Name},
 		Done:   &plan.Event{Type: corev1.EventTypeNormal, Reason: "SuccessfulCreate", Message: "succeed to create pod " + pod.Name},
 		Failed: &plan.Event{Type: corev1.EventTypeWarning, Reason: "FailedCreate", Message: "failed to create pod " + pod.Name},
 		Why:    fmt.Sprintf("%d pods of %d are there", len(p.pods), p.spec.replicas+p.out.Numbers.Surge),
 	}
+	return p.claimsFirst(create, pod, claims, id)
 }
 
 // completeTemplate adds what every pod of a revision has in common (cloneset.md 10.1). KruisePodReady is upstream's
@@ -86,16 +92,20 @@ func orEmpty(m map[string]string) map[string]string {
 	return m
 }
 
-// freeIDs returns n instance ids, sorted, that no pod of the set uses in its label or its name, whatever its phase.
+// freeIDs returns up to n instance ids, sorted: those that claims are left of, then fresh ones that no pod of the set uses
+// in its label or its name, whatever its phase, and no claim. There are fewer than n when pods are in the way.
 func (p *pass) freeIDs(n int) []string {
+	ids, blocked := p.reuseIDs(n)
 	taken := make(map[string]bool, len(p.w.Pods)+n)
 	for i := range p.w.Pods {
 		x := p.w.Pods[i].Pod
 		taken[x.Labels[keys.InstanceIDLabel]] = true
 		taken[revision.Short(x.Name)] = true
 	}
-	ids := make([]string, 0, n)
-	for i := 0; len(ids) < n; i++ {
+	for _, c := range p.w.Claims {
+		taken[c.Labels[keys.InstanceIDLabel]] = true
+	}
+	for i := 0; len(ids)+blocked < n; i++ {
 		if id := p.w.Names.id(p.set.UID, i); !taken[id] {
 			taken[id] = true
 			ids = append(ids, id)

@@ -169,6 +169,12 @@ func (s *stage) create(obj plan.Object) {
 	case *corev1.Pod:
 		o.UID, o.ResourceVersion, o.CreationTimestamp, o.Status.Phase = uid, "1", metav1.NewTime(s.w.Now), corev1.PodPending
 		s.w.Pods = append(slices.Clone(s.w.Pods), Pod{Pod: o})
+	case *corev1.PersistentVolumeClaim:
+		if slices.ContainsFunc(s.w.Claims, func(c *corev1.PersistentVolumeClaim) bool { return c.Name == o.Name }) {
+			s.t.Fatalf("claim %s is there already", o.Name)
+		}
+		o.UID = uid
+		s.w.Claims = append(slices.Clone(s.w.Claims), o)
 	case *appsv1.ControllerRevision:
 		o.UID, o.CreationTimestamp = uid, metav1.NewTime(s.w.Now)
 		s.w.Revisions = append(slices.Clone(s.w.Revisions), Revision{ControllerRevision: o})
@@ -178,6 +184,7 @@ func (s *stage) create(obj plan.Object) {
 func (s *stage) delete(on plan.Ref) {
 	s.w.Pods = slices.DeleteFunc(slices.Clone(s.w.Pods), func(p Pod) bool { return p.UID == on.UID })
 	s.w.Revisions = slices.DeleteFunc(slices.Clone(s.w.Revisions), func(r Revision) bool { return r.UID == on.UID })
+	s.w.Claims = slices.DeleteFunc(slices.Clone(s.w.Claims), func(c *corev1.PersistentVolumeClaim) bool { return c.UID == on.UID })
 }
 
 func (s *stage) patch(a plan.Action) {
@@ -194,6 +201,13 @@ func (s *stage) patch(a plan.Action) {
 				err = a.Change.Apply(p)
 			}
 		})
+	case plan.ClaimKind:
+		for i, c := range s.w.Claims {
+			if c.UID == a.On.UID {
+				s.w.Claims[i] = c.DeepCopy()
+				err = a.Change.Apply(s.w.Claims[i])
+			}
+		}
 	case plan.ControllerRevisionKind:
 		for i, r := range s.w.Revisions {
 			if r.UID == a.On.UID {

@@ -14,6 +14,7 @@ import (
 
 // Stage names, in the order in which they appear in a plan.
 const (
+	StageClaims   = "claims"
 	StageClaim    = "claim"
 	StageRevision = "revision"
 	StageScale    = "scale"
@@ -68,6 +69,8 @@ type pass struct {
 
 	pods []pod // active and claimed
 	rest []pod // owned, but finished, terminating or released now
+
+	claims claims
 
 	rev  revisions
 	n, o tally // new and old pods, scaling view
@@ -163,6 +166,7 @@ func (p *pass) claim() {
 		}
 		p.pods = append(p.pods, x)
 	}
+	p.sortClaims()
 	p.out.Add(StageClaim, actions...)
 }
 

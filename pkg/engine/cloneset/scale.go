@@ -25,7 +25,9 @@ func (p *pass) scale() bool {
 		}
 		// Upstream ends the step here even with a limit of 0, and so never deletes a pod that uses the limit up.
 		if nums.ScaleUpLimit > 0 {
-			return p.stage(p.create(nums.ScaleUpLimit, min(nums.ScaleUpOld, nums.ScaleUpLimit)))
+			before := len(p.out.Stages)
+			p.stage(p.create(nums.ScaleUpLimit, min(nums.ScaleUpOld, nums.ScaleUpLimit)))
+			return len(p.out.Stages) > before
 		}
 	}
 	return p.finishDeletions() || p.deleteSpecified() || p.scaleIn()
@@ -199,11 +201,11 @@ func (p *pass) delete(x *pod, reason plan.Reason, why string) plan.Action {
 		}
 		return p.notReadyFirst(x, keys.NotReadyKeyPreDelete, label)
 	}
-	return plan.Action{
+	return p.withClaims(plan.Action{
 		Verb: plan.Delete, On: x.ref(), Why: why,
 		Done:   &plan.Event{Type: corev1.EventTypeNormal, Reason: "SuccessfulDelete", Message: "succeed to delete pod " + x.Name},
 		Failed: &plan.Event{Type: corev1.EventTypeWarning, Reason: "FailedDelete", Message: "failed to delete pod " + x.Name},
-	}
+	}, x)
 }
 
 // notReadyFirst takes the pod out of service before another write.

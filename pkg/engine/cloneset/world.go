@@ -31,6 +31,8 @@ type World struct {
 	// Pods are all pods that the set owns by UID, the finished and terminating ones too, and those whose labels left the
 	// selector.
 	Pods []Pod
+	// Claims are the PersistentVolumeClaims that the set owns.
+	Claims []*corev1.PersistentVolumeClaim
 	// NodeLabels are the labels of nodes by name, needed only for a template with topologySpreadConstraints.
 	NodeLabels map[string]map[string]string
 	// OwnerAPIVersion is the version that owner references name: one that the cluster serves.

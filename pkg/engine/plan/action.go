@@ -65,8 +65,8 @@ type Action struct {
 	// Done and Failed are written as events on the subject after the action has succeeded or failed. The message of
 	// Failed is completed with the error's text. A conflict writes neither.
 	Done, Failed *Event
-	// Then is a further write on the same object, sent after this one has succeeded and left out when it has failed. It
-	// shares this action's place in the stage, so that one object's conflict holds up no other.
+	// Then is a further write on the same object or on one that belongs to it, sent after this one has succeeded and left
+	// out when it has failed. It shares this action's place in the stage, so that one object's conflict holds up no other.
 	Then *Action
 	// Why is one sentence without a period for people who read the plan.
 	Why string
