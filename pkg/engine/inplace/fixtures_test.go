@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -125,7 +124,7 @@ func TestTakeOver(t *testing.T) {
 			if done, why := Complete(pod, gates); !done {
 				t.Errorf("%s %s is not complete: %s", stage, pod.Name, why)
 			}
-			step, err := Refresh(pod, nil, Options{Gates: gates}, time.Now())
+			step, err := Refresh(pod, nil, Options{Gates: gates}, start)
 			if err != nil || step.Kind != StepNone {
 				t.Errorf("%s %s wants %s (%v)", stage, pod.Name, step.Kind, err)
 			}
