@@ -1,0 +1,339 @@
+package clonesetsim_test
+
+import (
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubectl-kruise/kubectl-kruise/pkg/apis/apps/v1beta1"
+	"github.com/kubectl-kruise/kubectl-kruise/pkg/apis/keys"
+	"github.com/kubectl-kruise/kubectl-kruise/pkg/engine/budget"
+	"github.com/kubectl-kruise/kubectl-kruise/pkg/engine/cloneset"
+	"github.com/kubectl-kruise/kubectl-kruise/pkg/engine/plan"
+	"github.com/kubectl-kruise/kubectl-kruise/pkg/engine/sim"
+	"github.com/kubectl-kruise/kubectl-kruise/pkg/engine/sim/clonesetsim"
+)
+
+// limits are the numbers of a spec, worked out anew for the checks.
+type limits struct {
+	replicas, partition, unavailable, surge int
+	minReady                                time.Duration
+	still                                   bool // paused or OnDelete: nothing is updated
+	policy                                  v1beta1.PodUpdatePolicy
+	named                                   []string
+}
+
+func limitsOf(set *v1beta1.CloneSet) limits {
+	n := *set.Spec.Replicas
+	r := set.Spec.UpdateStrategy.RollingUpdate
+	partition, _ := budget.Partition(r.Partition, n)
+	surge, _ := budget.MaxSurge(r.MaxSurge, n)
+	if r.Paused {
+		surge = 0
+	}
+	unavailable, _ := budget.MaxUnavailable(r.MaxUnavailable, n, surge)
+	return limits{
+		replicas: int(n), partition: int(partition), unavailable: int(unavailable), surge: int(surge),
+		minReady: time.Duration(set.Spec.MinReadySeconds) * time.Second,
+		still:    r.Paused || set.Spec.UpdateStrategy.Type == v1beta1.OnDeleteCloneSetUpdateStrategyType,
+		policy:   r.PodUpdatePolicy, named: set.Spec.ScaleStrategy.PodsToDelete,
+	}
+}
+
+// knowledge is what a driver knew when it made its last plan.
+type knowledge struct {
+	limits
+	pods   []*corev1.Pod // active ones
+	update string        // the hash of the update revision
+	// excused is how many pods were marked for deletion and unavailable: their loss is not the driver's doing.
+	excused int
+}
+
+// checker watches a run. All rules are judged at the writes themselves, by what is true in the cluster then; what a driver
+// could not know yet is put to its credit.
+type checker struct {
+	c        *sim.Cluster
+	run      *sim.Run
+	rollback bool
+	knows    map[string]*knowledge
+	// took says which driver made a pod unavailable, and with which write.
+	took map[types.UID]taken
+	// made says which driver created a pod.
+	made     map[types.UID]string
+	planners map[string]*clonesetsim.Planner
+	last     *cloneset.Plan
+}
+
+type taken struct {
+	by string
+	rv int
+}
+
+// tookBy says that the loss of a pod, as a driver saw it last, is that driver's own doing.
+func (k *checker) tookBy(by string, seen *corev1.Pod) bool {
+	t := k.took[seen.UID]
+	return t.by == by && version(seen) < t.rv
+}
+
+func version(pod *corev1.Pod) int {
+	n, _ := strconv.Atoi(pod.ResourceVersion)
+	return n
+}
+
+func available(pod *corev1.Pod, minReady time.Duration, now time.Time) bool {
+	if !isActive(pod) || pod.Status.Phase != corev1.PodRunning {
+		return false
+	}
+	if state := pod.Labels[keys.LifecycleStateLabel]; state != "" && state != keys.StateNormal {
+		return false
+	}
+	ready := false
+	for i := range pod.Status.Conditions {
+		switch c := &pod.Status.Conditions[i]; c.Type {
+		case corev1.PodReady:
+			ready = c.Status == corev1.ConditionTrue && (minReady == 0 || !c.LastTransitionTime.Add(minReady).After(now))
+		case keys.InPlaceUpdateReady:
+			if c.Status != corev1.ConditionTrue {
+				return false
+			}
+		}
+	}
+	return ready
+}
+
+func hash(pod *corev1.Pod) string {
+	label := pod.Labels[keys.ControllerRevisionHashLabel]
+	return label[strings.LastIndexByte(label, '-')+1:]
+}
+
+func (l *limits) specified(pod *corev1.Pod) bool {
+	_, marked := pod.Labels[keys.SpecifiedDeleteLabel]
+	return marked || slices.Contains(l.named, pod.Name)
+}
+
+// planned notes what a driver knows, and judges the plan itself.
+func (k *checker) planned(driver string, v *sim.View, p *cloneset.Plan) error {
+	k.last = p
+	set, ok := v.Get(plan.CloneSetKind, namespace, setName).(*v1beta1.CloneSet)
+	if !ok {
+		return nil
+	}
+	know := &knowledge{limits: limitsOf(set), pods: active(v.List(plan.PodKind)), update: p.UpdateHash}
+	for _, pod := range know.pods {
+		if know.specified(pod) && !available(pod, know.minReady, k.c.Now()) {
+			know.excused++
+		}
+	}
+	k.knows[driver] = know
+	if p.Done && !p.Empty() {
+		return fmt.Errorf("a plan that is done has actions: %v", p.Actions())
+	}
+	return nil
+}
+
+// again plans the same world once more, without any facts, and compares.
+func (k *checker) again(p *clonesetsim.Planner, v *sim.View, failures []sim.Failure, first *cloneset.Plan) error {
+	for _, cached := range []bool{true, false} {
+		w, ok := p.World(v, failures, cached)
+		if !ok {
+			return nil
+		}
+		second, err := cloneset.Decide(w)
+		if err != nil {
+			return err
+		}
+		if !reflect.DeepEqual(first, second) {
+			return fmt.Errorf("the same world gives two plans (facts cached: %v):\n%s\n%s", cached, describe(first), describe(second))
+		}
+	}
+	return nil
+}
+
+func describe(p *cloneset.Plan) string {
+	var lines []string
+	for _, a := range p.Actions() {
+		lines = append(lines, sim.Describe(&a, ""))
+	}
+	return fmt.Sprintf("done %v wake %s verdicts %v\nwaits %v\n%s", p.Done, p.Wake, p.Verdicts, p.Waits, strings.Join(lines, "\n"))
+}
+
+// wrote judges one write.
+func (k *checker) wrote(w sim.Write) error {
+	know := k.knows[w.By]
+	if know == nil || w.Kind != plan.PodKind || w.Action == nil {
+		return nil
+	}
+	before, _ := w.Before.(*corev1.Pod)
+	after, _ := w.After.(*corev1.Pod)
+	if before == nil {
+		k.made[after.UID] = w.By
+		return k.created(w.By, know, after)
+	}
+	now := k.c.Now()
+	if available(before, know.minReady, now) && (after == nil || !available(after, know.minReady, now)) {
+		k.took[before.UID] = taken{w.By, math.MaxInt}
+		if after != nil {
+			k.took[before.UID] = taken{w.By, version(after)}
+		}
+		if err := k.disrupted(w.By, know, before); err != nil {
+			return err
+		}
+	}
+	if isActive(before) && (after == nil || !isActive(after)) && !know.specified(before) && w.Action.Verb == plan.Delete {
+		if err := k.scaledIn(w.By, know, before); err != nil {
+			return err
+		}
+	}
+	if after == nil {
+		return nil
+	}
+	if err := k.containers(know, before, after); err != nil {
+		return err
+	}
+	return k.moved(w.By, know, before, after)
+}
+
+func pods(c *sim.Cluster) []*corev1.Pod { return active(c.List(plan.PodKind)) }
+
+// created: never more active pods than replicas and surge.
+func (k *checker) created(by string, know *knowledge, pod *corev1.Pod) error {
+	count := 0
+	for _, p := range pods(k.c) {
+		maker, other := k.made[p.UID]
+		if other && maker != by && !know.knew(p.UID) {
+			continue // another driver's, not seen yet
+		}
+		count++
+	}
+	if count > know.replicas+know.surge {
+		return fmt.Errorf("%s creates %s: %d active pods, replicas %d and surge %d", by, pod.Name, count, know.replicas, know.surge)
+	}
+	return nil
+}
+
+func (know *knowledge) knew(uid types.UID) bool {
+	return slices.ContainsFunc(know.pods, func(p *corev1.Pod) bool { return p.UID == uid })
+}
+
+// disrupted: enough pods stay available, but for those that were lost unseen or whose loss was asked for.
+func (k *checker) disrupted(by string, know *knowledge, pod *corev1.Pod) error {
+	now := k.c.Now()
+	up := map[types.UID]bool{}
+	count := 0
+	for _, p := range pods(k.c) {
+		if available(p, know.minReady, now) {
+			up[p.UID] = true
+			count++
+		}
+	}
+	unseen := 0
+	for _, p := range know.pods {
+		if available(p, know.minReady, now) && !up[p.UID] && !k.tookBy(by, p) {
+			unseen++
+		}
+	}
+	if count+unseen+know.excused < know.replicas-know.unavailable {
+		return fmt.Errorf("%s disrupts %s: %d pods stay available (%d lost unseen, %d excused), replicas %d, maxUnavailable %d",
+			by, pod.Name, count, unseen, know.excused, know.replicas, know.unavailable)
+	}
+	return nil
+}
+
+// scaledIn: a pod that nobody marked is deleted only if there are too many.
+func (k *checker) scaledIn(by string, know *knowledge, pod *corev1.Pod) error {
+	here := map[types.UID]bool{}
+	for _, p := range pods(k.c) {
+		here[p.UID] = true
+	}
+	count, unseen := len(here), 0
+	for _, p := range know.pods {
+		if !here[p.UID] && !k.tookBy(by, p) && p.UID != pod.UID {
+			unseen++
+		}
+	}
+	if count+unseen < know.replicas {
+		return fmt.Errorf("%s deletes %s: %d active pods are left (%d lost unseen), replicas %d", by, pod.Name, count, unseen, know.replicas)
+	}
+	return nil
+}
+
+// moved: updates respect pause, policy and partition.
+func (k *checker) moved(by string, know *knowledge, before, after *corev1.Pod) error {
+	_, was := before.Labels[keys.SpecifiedDeleteLabel]
+	_, is := after.Labels[keys.SpecifiedDeleteLabel]
+	marked, changed := is && !was, hash(before) != hash(after)
+	if !marked && !changed {
+		return nil
+	}
+	if know.still {
+		return fmt.Errorf("%s updates %s although updates are stopped", by, before.Name)
+	}
+	if marked && know.policy == v1beta1.InPlaceOnlyPodUpdatePolicy {
+		return fmt.Errorf("%s marks %s for replacement although only updates in place are allowed", by, before.Name)
+	}
+	back := marked && hash(before) == know.update || changed && hash(after) != know.update
+	if back && !k.rollback {
+		return fmt.Errorf("%s moves %s back without the gate", by, before.Name)
+	}
+	if back {
+		return nil
+	}
+	kept := map[types.UID]bool{}
+	isOld := func(p *corev1.Pod) bool { return hash(p) != know.update && !know.specified(p) }
+	for _, p := range pods(k.c) {
+		if isOld(p) {
+			kept[p.UID] = true
+		}
+	}
+	unseen := 0
+	for _, p := range know.pods {
+		if isOld(p) && !kept[p.UID] && !k.ourUpdate(p) {
+			unseen++
+		}
+	}
+	if len(kept)+unseen < know.partition {
+		return fmt.Errorf("%s updates %s: %d old pods are left (%d lost unseen), partition %d", by, before.Name, len(kept), unseen, know.partition)
+	}
+	return nil
+}
+
+// ourUpdate says that a driver moved the pod since the plan was made.
+func (k *checker) ourUpdate(p *corev1.Pod) bool {
+	now := k.c.Pod(p.Namespace, p.Name)
+	return now != nil && now.UID == p.UID && isActive(now)
+}
+
+// containers: images change only in pods out of service, and a pod comes back only with the containers it asks for.
+func (k *checker) containers(know *knowledge, before, after *corev1.Pod) error {
+	changed := false
+	for i := range after.Spec.Containers {
+		changed = changed || before.Spec.Containers[i].Image != after.Spec.Containers[i].Image
+	}
+	if changed && gate(before) != corev1.ConditionFalse {
+		return fmt.Errorf("containers of %s change while it is in service", before.Name)
+	}
+	if gate(before) == corev1.ConditionFalse && gate(after) == corev1.ConditionTrue {
+		for i := range after.Status.ContainerStatuses {
+			if s := &after.Status.ContainerStatuses[i]; s.Image != after.Spec.Containers[i].Image {
+				return fmt.Errorf("%s comes back into service with %s instead of %s", after.Name, s.Image, after.Spec.Containers[i].Image)
+			}
+		}
+	}
+	return nil
+}
+
+func gate(pod *corev1.Pod) corev1.ConditionStatus {
+	for i := range pod.Status.Conditions {
+		if pod.Status.Conditions[i].Type == keys.InPlaceUpdateReady {
+			return pod.Status.Conditions[i].Status
+		}
+	}
+	return ""
+}

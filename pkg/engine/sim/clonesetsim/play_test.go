@@ -1,0 +1,192 @@
+package clonesetsim_test
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubectl-kruise/kubectl-kruise/pkg/apis/apps/v1beta1"
+	"github.com/kubectl-kruise/kubectl-kruise/pkg/engine/cloneset"
+	"github.com/kubectl-kruise/kubectl-kruise/pkg/engine/plan"
+	"github.com/kubectl-kruise/kubectl-kruise/pkg/engine/sim"
+	"github.com/kubectl-kruise/kubectl-kruise/pkg/engine/sim/clonesetsim"
+)
+
+// maxRounds is far more than any history needs; the longest have some hundred.
+const maxRounds = 1500
+
+// minRounds is how many rounds each history has at least.
+const minRounds = 10
+
+// outcome is what a history ended with.
+type outcome struct {
+	rounds  int
+	faulted sim.Counts
+	end     string // how many pods run which images
+}
+
+// play runs a history and checks it from the first write to the end.
+func play(h *history, trace func(string, ...any)) (outcome, error) {
+	c := sim.New(sim.Config{Seed: h.seed, Kinds: []sim.Kind{clonesetsim.Kind()}, Stages: sim.PodStages(h.pace), Nodes: nodes()})
+	k := &checker{c: c, rollback: h.rollback, knows: map[string]*knowledge{}, took: map[types.UID]taken{}, made: map[types.UID]string{}}
+	c.Observe(k.wrote)
+	run := &sim.Run{Cluster: c, Interval: h.interval, WriteTime: h.write, Faults: h.faults, Events: h.events(), Trace: trace}
+	for i, name := range []string{"a", "b"} {
+		run.Drivers = append(run.Drivers, k.driver(name, &clonesetsim.Planner{Namespace: namespace, Name: setName, Gates: gates(h.rollback),
+			Names: cloneset.Names(h.seed + uint64(i)<<32)}, sim.NewView(c, h.lag), run))
+	}
+	if _, err := c.Create(user, plan.CloneSetKind, h.spec.set()); err != nil {
+		return outcome{}, err
+	}
+	run.Start()
+	err := run.Settle(maxRounds)
+	if err == nil {
+		err = k.atRest(h)
+	}
+	if err == nil {
+		err = k.resumed(run, h)
+	}
+	return outcome{rounds: run.Rounds, faulted: run.Faulted, end: k.summary()}, err
+}
+
+func (k *checker) driver(name string, p *clonesetsim.Planner, v *sim.View, run *sim.Run) *sim.Driver {
+	return &sim.Driver{Name: name, View: v, Forget: p.Forget, Plan: func(v *sim.View, failures []sim.Failure) (*plan.Plan, error) {
+		w, ok := p.World(v, failures, true)
+		if !ok {
+			return &plan.Plan{}, nil
+		}
+		out, err := cloneset.Decide(w)
+		if err != nil {
+			return nil, err
+		}
+		if err := k.planned(name, v, out); err != nil {
+			return nil, err
+		}
+		if run.Rounds%5 == 0 {
+			if err := k.again(p, v, failures, out); err != nil {
+				return nil, err
+			}
+		}
+		p.Names++
+		return &out.Plan, nil
+	}}
+}
+
+// atRest judges the cluster after everything has come to rest.
+func (k *checker) atRest(h *history) error {
+	set := k.c.Get(plan.CloneSetKind, namespace, setName).(*v1beta1.CloneSet)
+	l := limitsOf(set)
+	all := pods(k.c)
+	var old, updated, specified, up int
+	for _, p := range all {
+		if hash(p) == k.last.UpdateHash {
+			updated++
+		} else {
+			old++
+		}
+		if l.specified(p) {
+			specified++
+		}
+		if available(p, l.minReady, k.c.Now()) {
+			up++
+		}
+	}
+	fault := func(format string, args ...any) error {
+		return fmt.Errorf("at rest: %s (%d old, %d updated, %d available, limits %+v)\n%s",
+			fmt.Sprintf(format, args...), old, updated, up, l, describe(k.last))
+	}
+	switch {
+	case len(all) != l.replicas:
+		return fault("%d pods", len(all))
+	case up != l.replicas:
+		return fault("%d of them available", up)
+	case l.still && l.unavailable == 0 && specified > 0:
+		return nil // marked pods cannot go: there is no surge while updates are paused, and nothing may be unavailable
+	case specified > 0 || len(l.named) > 0:
+		return fault("%d pods are still marked, podsToDelete is %v", specified, l.named)
+	case !l.still && updated < l.replicas-l.partition:
+		return fault("too few updated")
+	case !l.still && h.rollback && set.Status.CurrentRevision != set.Status.UpdateRevision && old != l.partition:
+		return fault("old pods differ from the partition")
+	case !l.still && h.plain() && set.Status.CurrentRevision != set.Status.UpdateRevision && old != l.partition:
+		return fault("old pods differ from the partition, and nothing but updates happened")
+	case !l.still && !k.last.Done:
+		return fault("the goal holds, but the plan is not done")
+	case !k.last.Empty():
+		return fault("there is more to write")
+	}
+	s := &set.Status
+	if int(s.Replicas) != len(all) || int(s.UpdatedReplicas) != updated || int(s.AvailableReplicas) != up ||
+		int(s.UpdatedAvailableReplicas) != updated || s.ObservedGeneration != set.Generation {
+		return fault("the status does not say so: %+v", *s)
+	}
+	return nil
+}
+
+// plain says that the history has only updates to images never used before, so that it is known how it ends.
+func (h *history) plain() bool {
+	seen := map[int]bool{1: true}
+	for _, s := range h.steps {
+		switch s.what {
+		case setImage:
+			if seen[s.n] {
+				return false
+			}
+			seen[s.n] = true
+		case setUnavailable, setSurge, crash, unready:
+		default:
+			return false
+		}
+	}
+	for _, f := range h.faults {
+		if f.Kind == sim.Intrude {
+			return false
+		}
+	}
+	return true
+}
+
+// resumed starts a process without any memory and lets it look around at several times: it must find nothing to do.
+func (k *checker) resumed(run *sim.Run, h *history) error {
+	before := k.c.List(plan.PodKind)
+	fresh := &clonesetsim.Planner{Namespace: namespace, Name: setName, Gates: gates(h.rollback), Names: cloneset.Names(h.seed + 7<<32)}
+	for i := 0; i == 0 || run.Rounds < minRounds; i++ {
+		if err := run.Until(k.c.Elapsed()+time.Duration(i)*time.Minute, maxRounds); err != nil {
+			return err
+		}
+		out, err := fresh.Plan(sim.NewView(k.c, h.lag), nil)
+		if err != nil {
+			return err
+		}
+		run.Rounds++
+		if !out.Empty() {
+			return fmt.Errorf("a fresh process finds work in a cluster at rest:\n%s", describe(out))
+		}
+	}
+	for i, obj := range k.c.List(plan.PodKind) {
+		if obj != before[i] {
+			return fmt.Errorf("pod %s changed in a cluster at rest", obj.GetName())
+		}
+	}
+	return nil
+}
+
+// summary says how many pods run which images.
+func (k *checker) summary() string {
+	counts := map[string]int{}
+	for _, p := range pods(k.c) {
+		counts[images(p)]++
+	}
+	return strings.TrimPrefix(fmt.Sprint(counts), "map")
+}
+
+func images(p *corev1.Pod) string {
+	var list []string
+	for i := range p.Spec.Containers {
+		list = append(list, p.Spec.Containers[i].Image)
+	}
+	return strings.Join(list, "+")
+}
