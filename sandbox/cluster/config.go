@@ -3,6 +3,8 @@ package cluster
 import (
 	"fmt"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/kubectl-kruise/kubectl-kruise/sandbox/image"
 	"github.com/kubectl-kruise/kubectl-kruise/sandbox/network"
 )
@@ -27,14 +29,24 @@ state = "%[1]s/run"
     bin_dir = "%[4]s"
     conf_dir = "%[1]s/cni"
   [plugins."io.containerd.grpc.v1.cri".containerd]
-    snapshotter = "overlayfs"
+    snapshotter = "%[5]s"
     [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
       runtime_type = "io.containerd.runc.v2"
       [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
         Root = "%[1]s/runc"
   [plugins."io.containerd.grpc.v1.cri".registry]
     config_path = "%[1]s/registry"
-`, dir, s.socket(n), image.Pause, cniDir())
+`, dir, s.socket(n), image.Pause, cniDir(), snapshotter(s.Dir))
+}
+
+// snapshotter is how containerd lays an image's layers over each other: by overlay mounts where the file system of the
+// folder allows them, or else by copies.
+func snapshotter(dir string) string {
+	var fs unix.Statfs_t
+	if err := unix.Statfs(dir, &fs); err == nil && fs.Type == unix.OVERLAYFS_SUPER_MAGIC {
+		return "native"
+	}
+	return "overlayfs"
 }
 
 // hostsConfig sends every pull, whatever registry the image's name has, to the sandbox's registry and nowhere else, so

@@ -27,7 +27,9 @@ type Component struct {
 
 // Status is what `status` shows.
 type Status struct {
-	Options    Options
+	Options Options
+	// Machine is where pods and API server reach programs on this machine.
+	Machine    string
 	Components []Component
 	// API says whether the API server answers; ReadyNodes is counted only then.
 	API        bool
@@ -48,7 +50,10 @@ func (s *Sandbox) Status(ctx context.Context) (Status, error) {
 	if !known {
 		return Status{}, fmt.Errorf("%w in %s", ErrNotUp, s.Dir)
 	}
-	st := Status{Options: s.Options}
+	st := Status{Options: s.Options, Machine: loopback.String()}
+	if s.plan.Isolated {
+		st.Machine = s.plan.HostAddr().String()
+	}
 	recorded := process.Recorded(s.path("pid"))
 	for _, name := range s.components() {
 		id := recorded[name]

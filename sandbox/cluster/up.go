@@ -61,6 +61,7 @@ func (s *Sandbox) Up(ctx context.Context, o Options) error {
 		return err
 	}
 	if err := s.build(ctx, o); err != nil {
+		s.Say("it did not come up; removing what was started but the logs in %s", s.path("log"))
 		if downErr := s.remove(); downErr != nil {
 			return errors.Join(err, downErr)
 		}

@@ -50,7 +50,8 @@ func printStatus(out io.Writer, sandbox *cluster.Sandbox, st cluster.Status) {
 	}
 	w.Flush()
 	if st.API {
-		fmt.Fprintf(out, "\n%d of %d nodes ready (%s)\nKUBECONFIG=%s\n", st.ReadyNodes, st.Options.Nodes+st.Options.FakeNodes, st.Options, sandbox.Kubeconfig())
+		fmt.Fprintf(out, "\n%d of %d nodes ready (%s)\n", st.ReadyNodes, st.Options.Nodes+st.Options.FakeNodes, st.Options)
+		fmt.Fprintf(out, "the cluster reaches this machine at %s\nKUBECONFIG=%s\n", st.Machine, sandbox.Kubeconfig())
 	} else {
 		fmt.Fprintln(out, "\nthe API server does not answer")
 	}
