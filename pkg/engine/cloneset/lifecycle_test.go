@@ -341,3 +341,23 @@ func TestUpdateOrder(t *testing.T) {
 		}
 	})
 }
+
+func TestUnreadableState(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, 2, policy(inPlace), maxUnavailable("1"))
+	s.settle()
+	s.change(image("v2"))
+	s.pass()
+	s.edit(func(p *corev1.Pod) { p.Annotations[keys.InPlaceUpdateStateAnnotation] = "{broken" })
+	p := s.pass()
+	if len(p.Status.Conditions) != 1 || p.Status.Conditions[0].Type != "FailedUpdate" {
+		t.Errorf("the pod that serves is not reported: %+v", p.Status.Conditions)
+	}
+	s.ready()
+	s.quiet()
+	for _, x := range s.w.Pods {
+		if broken := x.Annotations[keys.InPlaceUpdateStateAnnotation] == "{broken"; broken != (x.Spec.Containers[0].Image == "v1") {
+			t.Errorf("pod %s with image %s has the state %s", x.Name, x.Spec.Containers[0].Image, x.Annotations[keys.InPlaceUpdateStateAnnotation])
+		}
+	}
+}

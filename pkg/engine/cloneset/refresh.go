@@ -40,9 +40,7 @@ func (p *pass) refresh(x *pod) *plan.Action {
 	}
 	step, err := inplace.Refresh(x.Pod.Pod, f.update, p.inPlaceOptions(), p.w.Now)
 	if err != nil {
-		x.decide(plan.Hold, plan.ReasonUpdating, err.Error())
-		p.fail(fmt.Sprintf("pod %s: %v", x.Name, err))
-		return nil
+		return p.repair(x, err)
 	}
 	p.out.WakeAt(step.Until)
 	change := &plan.PodChange{}
@@ -77,6 +75,31 @@ func (p *pass) refresh(x *pod) *plan.Action {
 		a.Subresource = plan.StatusSubresource
 	}
 	return a
+}
+
+// repair begins the update of a pod anew whose record of it cannot be used (inplace.md 4.1). A pod that serves in spite of
+// that is left alone and reported, for the restart would cost availability that nobody has counted.
+func (p *pass) repair(x *pod, fault error) *plan.Action {
+	x.decide(plan.Hold, plan.ReasonUpdating, fault.Error())
+	rev := p.rev.byHash[x.Facts.hash]
+	if x.available || rev == nil {
+		p.fail(fmt.Sprintf("pod %s: %v", x.Name, fault))
+		return nil
+	}
+	options := p.inPlaceOptions()
+	options.Revision = rev.Name
+	spec, err := inplace.Repair(x.Pod.Pod, rev, options)
+	if err != nil {
+		p.fail(fmt.Sprintf("pod %s: %v", x.Name, err))
+		return nil
+	}
+	m := mover{pass: p, target: rev}
+	m.begin(x, spec, plan.ReasonUpdating)
+	if len(m.actions) == 0 {
+		return nil
+	}
+	x.note = fault.Error() + "; the update is begun again"
+	return &m.actions[0]
 }
 
 // waitForNode says that the change of a young pod without a node should wait for the node.

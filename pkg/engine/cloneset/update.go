@@ -210,6 +210,11 @@ func (m *mover) inPlace(x *pod, spec *inplace.Spec, reason plan.Reason) {
 		x.decide(plan.Hold, plan.ReasonHook, "the inPlaceUpdate hook holds it")
 		return
 	}
+	m.begin(x, spec, reason)
+}
+
+// begin writes the update of a pod that nothing holds any more.
+func (m *mover) begin(x *pod, spec *inplace.Spec, reason plan.Reason) {
 	var meta plan.MetaChange
 	m.enter(&meta, keys.StateUpdating)
 	meta.Label(keys.ControllerRevisionHashLabel, m.labelValue(m.target))
