@@ -47,6 +47,11 @@ trap 'exit 143' TERM
 
 tally=$(mktemp)
 go build -o "$tally" ./internal/tally
+if [ "$kind" = e2e ]; then
+  echo "== the sandbox itself"
+  bin/kruise-sandbox build >/dev/null
+  go test -C sandbox -json -count=1 -timeout 20m ./e2e | "$tally"
+fi
 bin/kruise-sandbox up --state "$state" "${options[@]}" >/dev/null
 
 if [ "$kind" = integration ]; then

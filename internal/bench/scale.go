@@ -47,14 +47,14 @@ func scale(ctx context.Context) error {
 	}
 	create, rollout, err := l.deployment(ctx)
 	if err != nil {
-		return fmt.Errorf("Deployment: %w", err)
+		return fmt.Errorf("measure the Deployment: %w", err)
 	}
 	row("Deployment: create", create, cost{})
 	row("Deployment: rollout", rollout, cost{})
 	for _, strategy := range []string{"ReCreate", "InPlaceOnly"} {
 		c, r, err := l.sets(ctx, strategy)
 		if err != nil {
-			return fmt.Errorf("CloneSet: %w", err)
+			return fmt.Errorf("measure the CloneSet: %w", err)
 		}
 		row("CloneSet: create ("+strategy+")", c, create)
 		row("CloneSet: rollout ("+strategy+")", r, rollout)
