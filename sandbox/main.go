@@ -13,6 +13,7 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal ends the program at once
 	root := command.New(command.Streams{Out: os.Stdout, Err: os.Stderr})
 	err := root.ExecuteContext(ctx)
 	stop()

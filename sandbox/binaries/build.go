@@ -15,6 +15,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/kubectl-kruise/kubectl-kruise/sandbox/lock"
 )
 
 // A folder with a go.mod is a module of its own, which go:embed does not enter; hence the suffix .txt of these files.
@@ -99,11 +101,11 @@ func (c Cache) Ensure(ctx context.Context, names ...string) error {
 	if _, err := exec.LookPath("go"); err != nil {
 		return fmt.Errorf("building %s needs Go: %w", missing[0].Name, err)
 	}
-	unlock, err := c.lock()
+	held, err := c.lock(ctx)
 	if err != nil {
 		return err
 	}
-	defer unlock()
+	defer held.Close()
 	for i, p := range missing {
 		if executable(c.Path(p.Name)) { // another process has built it meanwhile
 			continue
@@ -119,21 +121,11 @@ func (c Cache) Ensure(ctx context.Context, names ...string) error {
 }
 
 // lock keeps two processes from building at the same time.
-func (c Cache) lock() (func(), error) {
+func (c Cache) lock(ctx context.Context) (*os.File, error) {
 	if err := os.MkdirAll(c.Dir, 0o755); err != nil {
 		return nil, err
 	}
-	f, err := os.OpenFile(filepath.Join(c.Dir, "build.lock"), os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		c.Say("waiting for another process that is building")
-		if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
-			return nil, err
-		}
-	}
-	return func() { f.Close() }, nil
+	return lock.Take(ctx, filepath.Join(c.Dir, "build.lock"), func() { c.Say("waiting for another process that is building") })
 }
 
 // build makes one program in a temporary folder beside its place and moves it there.

@@ -62,7 +62,7 @@ func (s *Sandbox) run(name string, command ...string) error {
 func (s *Sandbox) runIn(group, name string, command ...string) error {
 	spec := process.Spec{
 		Name: name, Command: command, Dir: s.Dir,
-		PIDFile: s.path("pid", name+".pid"), LogFile: s.LogFile(name), Lock: s.lock,
+		PIDFile: s.path("pid", name+".pid"), LogFile: s.LogFile(name), Lock: s.held,
 	}
 	if s.plan.Isolated {
 		var err error

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -11,8 +12,8 @@ import (
 
 // Down ends the cluster and removes everything it made but its logs. It can be called at any time and again, also after
 // a program that was killed in the middle of Up or Down, and after the state folder was removed by hand.
-func (s *Sandbox) Down() error {
-	indexes, err := s.indexes()
+func (s *Sandbox) Down(ctx context.Context) error {
+	indexes, err := s.indexes(ctx)
 	if err != nil {
 		return err
 	}
@@ -20,11 +21,11 @@ func (s *Sandbox) Down() error {
 		s.Say("nothing is up in %s", s.Dir)
 		return nil
 	}
-	if err := s.acquire(); err != nil {
+	if err := s.acquire(ctx); err != nil {
 		return err
 	}
 	defer s.release()
-	if err := s.remove(); err != nil {
+	if err := s.remove(ctx); err != nil {
 		return err
 	}
 	s.Say("down; the logs are in %s", s.path("log"))
@@ -32,11 +33,11 @@ func (s *Sandbox) Down() error {
 }
 
 // remove does the work of Down.
-func (s *Sandbox) remove() error {
+func (s *Sandbox) remove(ctx context.Context) error {
 	if err := s.killRecorded(); err != nil {
 		return err
 	}
-	indexes, err := s.indexes()
+	indexes, err := s.indexes(ctx)
 	if err != nil {
 		return err
 	}
@@ -50,7 +51,7 @@ func (s *Sandbox) remove() error {
 		return err
 	}
 	for _, index := range indexes {
-		if err := freeSlot(index); err != nil {
+		if err := freeSlot(ctx, index); err != nil {
 			return err
 		}
 	}

@@ -7,6 +7,7 @@
 package cluster
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,10 +16,10 @@ import (
 	"slices"
 	"strconv"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/kubectl-kruise/kubectl-kruise/sandbox/binaries"
+	"github.com/kubectl-kruise/kubectl-kruise/sandbox/lock"
 	"github.com/kubectl-kruise/kubectl-kruise/sandbox/network"
 	"github.com/kubectl-kruise/kubectl-kruise/sandbox/process"
 )
@@ -70,7 +71,7 @@ type Sandbox struct {
 
 	record
 	plan      network.Plan
-	lock      *os.File
+	held      *os.File // the sandbox's lock
 	started   time.Time
 	mu        sync.Mutex
 	processes []*process.Process // started by this program; guarded by mu
@@ -116,28 +117,20 @@ func (s *Sandbox) save() error {
 }
 
 // acquire makes the state folder and waits until no other program changes this sandbox.
-func (s *Sandbox) acquire() error {
-	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
-		return err
+func (s *Sandbox) acquire(ctx context.Context) error {
+	err := os.MkdirAll(s.Dir, 0o700)
+	if err == nil {
+		s.held, err = lock.Take(ctx, s.path("lock"), func() { s.Say("waiting for another kruise-sandbox that works on %s", s.Dir) })
 	}
-	f, err := os.OpenFile(s.path("lock"), os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		if errors.Is(err, os.ErrPermission) {
-			return fmt.Errorf("%s belongs to another user: %w", s.Dir, err)
-		}
-		return err
+	if errors.Is(err, os.ErrPermission) {
+		return fmt.Errorf("%s belongs to another user: %w", s.Dir, err)
 	}
-	s.lock = f
-	if syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil {
-		return nil
-	}
-	s.Say("waiting for another kruise-sandbox that works on %s", s.Dir)
-	return syscall.Flock(int(f.Fd()), syscall.LOCK_EX)
+	return err
 }
 
 func (s *Sandbox) release() {
-	s.lock.Close()
-	s.lock = nil
+	s.held.Close()
+	s.held = nil
 }
 
 func (s *Sandbox) watch(p *process.Process) {

@@ -1,14 +1,15 @@
 package cluster
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 
+	"github.com/kubectl-kruise/kubectl-kruise/sandbox/lock"
 	"github.com/kubectl-kruise/kubectl-kruise/sandbox/network"
 )
 
@@ -27,7 +28,7 @@ func slots() (string, error) {
 }
 
 // withSlots calls f with the slots' folder while no other program changes it.
-func withSlots(f func(dir string) error) error {
+func withSlots(ctx context.Context, f func(dir string) error) error {
 	dir, err := slots()
 	if err != nil {
 		return err
@@ -35,20 +36,17 @@ func withSlots(f func(dir string) error) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	lock, err := os.OpenFile(dir, os.O_RDONLY, 0)
+	held, err := lock.Take(ctx, filepath.Join(dir, "lock"), func() {})
 	if err != nil {
 		return err
 	}
-	defer lock.Close()
-	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
-		return err
-	}
+	defer held.Close()
 	return f(dir)
 }
 
 // claim gives the sandbox an index whose addresses and ports are free, and records it before anything is made with it.
-func (s *Sandbox) claim(o Options) error {
-	return withSlots(func(dir string) error {
+func (s *Sandbox) claim(ctx context.Context, o Options) error {
+	return withSlots(ctx, func(dir string) error {
 		var busy error
 		for index := 1; index <= network.MaxIndex; index++ {
 			plan := network.Plan{Index: index, Isolated: o.Nodes > 0}
@@ -81,9 +79,9 @@ func (s *Sandbox) claim(o Options) error {
 }
 
 // indexes lists every index that may hold something of this sandbox.
-func (s *Sandbox) indexes() ([]int, error) {
+func (s *Sandbox) indexes(ctx context.Context) ([]int, error) {
 	var out []int
-	err := withSlots(func(dir string) error {
+	err := withSlots(ctx, func(dir string) error {
 		for index := 1; index <= network.MaxIndex; index++ {
 			if slotOwner(dir, index) == s.Dir {
 				out = append(out, index)
@@ -94,8 +92,8 @@ func (s *Sandbox) indexes() ([]int, error) {
 	return out, err
 }
 
-func freeSlot(index int) error {
-	return withSlots(func(dir string) error {
+func freeSlot(ctx context.Context, index int) error {
+	return withSlots(ctx, func(dir string) error {
 		if err := os.Remove(slotFile(dir, index)); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err
 		}

@@ -78,7 +78,7 @@ func (s *Sandbox) Load(ctx context.Context, archive string) ([]string, error) {
 		return nil, err
 	}
 	defer done()
-	if err := s.acquire(); err != nil {
+	if err := s.acquire(ctx); err != nil {
 		return nil, err
 	}
 	defer s.release()

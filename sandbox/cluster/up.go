@@ -32,7 +32,7 @@ func (s *Sandbox) Up(ctx context.Context, o Options) error {
 			return err
 		}
 	}
-	if err := s.acquire(); err != nil {
+	if err := s.acquire(ctx); err != nil {
 		return err
 	}
 	defer s.release()
@@ -57,12 +57,12 @@ func (s *Sandbox) Up(ctx context.Context, o Options) error {
 	if err := s.Cache.Ensure(ctx, programs(o)...); err != nil {
 		return err
 	}
-	if err := s.remove(); err != nil {
+	if err := s.remove(ctx); err != nil {
 		return err
 	}
 	if err := s.build(ctx, o); err != nil {
 		s.Say("it did not come up; removing what was started but the logs in %s", s.path("log"))
-		if downErr := s.remove(); downErr != nil {
+		if downErr := s.remove(context.WithoutCancel(ctx)); downErr != nil {
 			return errors.Join(err, downErr)
 		}
 		return err
@@ -101,7 +101,7 @@ func (s *Sandbox) build(ctx context.Context, o Options) error {
 			return err
 		}
 	}
-	if err := s.claim(o); err != nil {
+	if err := s.claim(ctx, o); err != nil {
 		return err
 	}
 	if err := s.writeKeys(); err != nil {

@@ -43,12 +43,12 @@ func (s *shared) down() *cobra.Command {
 		Use:   "down",
 		Short: "Stop the cluster and remove everything it made but its logs",
 		Args:  cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(cmd *cobra.Command, _ []string) error {
 			sandbox, err := s.sandbox()
 			if err != nil {
 				return err
 			}
-			return sandbox.Down()
+			return sandbox.Down(cmd.Context())
 		},
 	}
 }

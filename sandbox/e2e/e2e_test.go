@@ -181,7 +181,8 @@ func (b *box) traces(index int) map[string][]string {
 		"interface": fmt.Sprintf("/sys/class/net/kruisesb%d", index),
 		"cgroup":    "/sys/fs/cgroup/*/" + name,
 		"cgroup v2": "/sys/fs/cgroup/" + name,
-		"slot":      strings.TrimSuffix(netns, ".netns") + "*",
+		"slot":      strings.TrimSuffix(netns, ".netns"),
+		"netns":     netns,
 		"cni":       "/var/lib/cni/results/*" + name + "-*",
 		"namespace": "/run/netns/cni-*",
 	} {
