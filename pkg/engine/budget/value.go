@@ -29,16 +29,12 @@ type Value struct {
 // (PF-CS-8), as is a percentage with a sign; an integer may be negative here, each field decides what that means.
 func Parse(v intstr.IntOrString) (Value, error) {
 	if v.Type == intstr.Int {
-		return Value{number: v.IntVal, literal: strconv.Itoa(int(v.IntVal))}, nil
+		return Value{number: v.IntVal}, nil
 	}
-	bad := fmt.Errorf("%q is neither a number nor a percentage such as \"20%%\"", v.StrVal)
 	digits, ok := strings.CutSuffix(v.StrVal, "%")
-	if !ok {
-		return Value{}, bad
-	}
 	whole, fraction, hasFraction := strings.Cut(digits, ".")
-	if !allDigits(whole) || hasFraction && !allDigits(fraction) {
-		return Value{}, bad
+	if !ok || !allDigits(whole) || hasFraction && !allDigits(fraction) {
+		return Value{}, fmt.Errorf("%q is neither a number nor a percentage such as \"20%%\"", v.StrVal)
 	}
 	whole, fraction = strings.TrimLeft(whole, "0"), strings.TrimRight(fraction, "0")
 	if len(whole)+len(fraction) > maxDigits || len(fraction) > maxPlaces {
@@ -62,7 +58,12 @@ func allDigits(s string) bool {
 func (v Value) IsPercent() bool { return v.percent }
 
 // String is the value as it was written.
-func (v Value) String() string { return v.literal }
+func (v Value) String() string {
+	if v.percent {
+		return v.literal
+	}
+	return strconv.Itoa(int(v.number))
+}
 
 // Up is the number itself, or the percentage of base rounded up. It never exceeds the largest int32.
 func (v Value) Up(base int32) int32 {
