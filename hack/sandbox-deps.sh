@@ -24,6 +24,6 @@ echo "sandbox: installing$missing"
 export DEBIAN_FRONTEND=noninteractive
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
-install() { apt-get install -y -qq --no-install-recommends $missing >"$log" 2>&1; }
+install() { apt-get install -y -qq --no-install-recommends $missing >"$log" 2>&1 </dev/null; }
 # On a new machine the package lists are absent or too old: fetch them and try again.
 install || { apt-get update -qq && install; } || { cat "$log" >&2; exit 1; }

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/kubectl-kruise/kubectl-kruise/sandbox/binaries"
 	"github.com/kubectl-kruise/kubectl-kruise/sandbox/network"
@@ -52,7 +53,9 @@ func (s *Sandbox) startRuntime(n int) error {
 // importImages gives the node the images of an archive.
 func (s *Sandbox) importImages(ctx context.Context, n int, archive string) error {
 	ctr := func(args ...string) ([]byte, error) {
-		return exec.CommandContext(ctx, "ctr", append([]string{"-a", s.socket(n), "-n", "k8s.io"}, args...)...).CombinedOutput()
+		cmd := exec.CommandContext(ctx, "ctr", append([]string{"-a", s.socket(n), "-n", "k8s.io"}, args...)...)
+		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // it goes with this program
+		return cmd.CombinedOutput()
 	}
 	err := s.wait(ctx, nodeName(n)+"'s containerd", func() bool { _, err := ctr("version"); return err == nil })
 	if err != nil {

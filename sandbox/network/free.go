@@ -14,7 +14,7 @@ import (
 // Free says whether the machine leaves the plan's addresses and ports alone: nil, or what is in the way.
 func (p Plan) Free() error {
 	if p.Isolated {
-		table, err := os.ReadFile("/proc/net/route")
+		table, err := os.ReadFile("/proc/thread-self/net/route")
 		if err != nil {
 			return err
 		}

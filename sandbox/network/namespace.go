@@ -19,10 +19,14 @@ func (p Plan) Lay(netns string, nodes int) error {
 	if err := process.CreateNetNS(netns); err != nil {
 		return err
 	}
+	outside := []string{
+		fmt.Sprintf("link add %s type veth peer name machine netns %s", p.HostInterface(), netns),
+		fmt.Sprintf("addr add %s/24 dev %s", p.HostAddr(), p.HostInterface()),
+		fmt.Sprintf("link set %s up", p.HostInterface()),
+		fmt.Sprintf("route add %s via %s dev %s", p.Prefix(), p.LinkAddr(), p.HostInterface()),
+	}
 	inside := []string{
 		"link set lo up",
-		// The machine's end is named by a process that is on the machine's network: this one.
-		fmt.Sprintf("link add machine type veth peer name %s netns %d", p.HostInterface(), os.Getpid()),
 		fmt.Sprintf("addr add %s/24 dev machine", p.LinkAddr()),
 		"link set machine up",
 		"route add default via " + p.HostAddr().String(),
@@ -33,12 +37,12 @@ func (p Plan) Lay(netns string, nodes int) error {
 	for n := 1; n <= nodes; n++ {
 		inside = append(inside, fmt.Sprintf("addr add %s/32 dev lo", p.NodeAddr(n)))
 	}
-	outside := []string{
-		fmt.Sprintf("addr add %s/24 dev %s", p.HostAddr(), p.HostInterface()),
-		fmt.Sprintf("link set %s up", p.HostInterface()),
-		fmt.Sprintf("route add %s via %s dev %s", p.Prefix(), p.LinkAddr(), p.HostInterface()),
+	for _, args := range outside {
+		if err := ip(args); err != nil {
+			return err
+		}
 	}
-	err := process.In(netns, func() error {
+	return process.In(netns, func() error {
 		for _, args := range inside {
 			if err := ip(args); err != nil {
 				return err
@@ -46,15 +50,6 @@ func (p Plan) Lay(netns string, nodes int) error {
 		}
 		return os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("1"), 0)
 	})
-	if err != nil {
-		return err
-	}
-	for _, args := range outside {
-		if err := ip(args); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // Remove undoes Lay, whole or in part.
