@@ -166,7 +166,8 @@ type StatusChange struct {
 // PatchType implements plan.Change.
 func (c *StatusChange) PatchType() types.PatchType { return types.MergePatchType }
 
-// Body has the fields that differ; those that are gone are null.
+// Body has the fields that differ; those that are gone are null. A status that was never written gets all fields, because
+// the server requires the counters even where they are zero (cloneset.md 1).
 func (c *StatusChange) Body() ([]byte, error) {
 	from, err := fields(c.From)
 	if err != nil {
@@ -175,6 +176,9 @@ func (c *StatusChange) Body() ([]byte, error) {
 	to, err := fields(c.To)
 	if err != nil {
 		return nil, err
+	}
+	if reflect.ValueOf(c.From).IsZero() {
+		from = nil
 	}
 	diff := map[string]any{}
 	for k, v := range to {
