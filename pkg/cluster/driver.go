@@ -108,7 +108,7 @@ type Choice struct {
 // another's. The error is a *LeaseHeldError, a *NotRunningError, an *UnreadableError or a *ModeError: then nothing may be
 // written, intent neither.
 func Choose(facts *LeaseFacts, self string, mode Mode, now time.Time) (Choice, error) {
-	other, found := above(facts, self, now)
+	other, found := Above(facts, self, now)
 	switch {
 	case found && mode == ModeLocal:
 		return Choice{}, &ModeError{Driver: other}
@@ -128,8 +128,8 @@ func Choose(facts *LeaseFacts, self string, mode Mode, now time.Time) (Choice, e
 	return Choice{Role: Drive}, nil
 }
 
-// above finds the driver of the rules (a) to (c), which come before a verb's own Lease.
-func above(facts *LeaseFacts, self string, now time.Time) (Driver, bool) {
+// Above finds the driver of the rules (a) to (c), which verbs and loops make room for.
+func Above(facts *LeaseFacts, self string, now time.Time) (Driver, bool) {
 	if facts.Manager.Live(now) && facts.Manager.Holder != self {
 		if strings.HasPrefix(facts.Manager.Holder, keys.HolderPrefix) {
 			return driver(HostedDriver, facts.Manager), true
@@ -144,15 +144,15 @@ func above(facts *LeaseFacts, self string, now time.Time) (Driver, bool) {
 	return Driver{}, false
 }
 
-// nextExpiry is the earliest time at which a live Lease ends unless it is renewed; zero when none is live.
-func (f *LeaseFacts) nextExpiry(now time.Time) time.Time {
-	var next time.Time
-	for _, lease := range []*LeaseState{f.Manager, f.Reconcile, f.ReconcileAll, f.Subject} {
-		if lease.Live(now) && (next.IsZero() || lease.Until().Before(next)) {
-			next = lease.Until()
-		}
+// Holding is who keeps a loop from driving a subject: another loop, or the verb that holds the subject's own Lease.
+func Holding(facts *LeaseFacts, self string, now time.Time) (Driver, bool) {
+	if other, found := Above(facts, self, now); found {
+		return other, true
 	}
-	return next
+	if facts.Subject.Live(now) && facts.Subject.Holder != self {
+		return driver(VerbDriver, facts.Subject), true
+	}
+	return Driver{}, false
 }
 
 // LeaseHeldError says that another process holds a Lease that we need.

@@ -260,7 +260,7 @@ func (m *Mirror) All() []plan.Object {
 	return list
 }
 
-// Owned lists the objects with an owner reference to that UID, in no order.
+// Owned lists the objects with an owner reference to that UID, in no order. The empty UID asks for those without owner.
 func (m *Mirror) Owned(owner types.UID) []plan.Object {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
@@ -269,6 +269,18 @@ func (m *Mirror) Owned(owner types.UID) []plan.Object {
 		list = append(list, m.store.view[uid])
 	}
 	return list
+}
+
+// Named finds an object by its name; nil when it is not there.
+func (m *Mirror) Named(namespace, name string) plan.Object {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	for _, obj := range m.store.view {
+		if obj.GetName() == name && obj.GetNamespace() == namespace {
+			return obj
+		}
+	}
+	return nil
 }
 
 // Get finds an object by its UID; nil when it is not there.

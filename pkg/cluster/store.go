@@ -207,8 +207,13 @@ func (s *store) join(uid types.UID) plan.Object {
 	return s.strays[uid]
 }
 
+// index files an object under its owners; one without any under the empty UID.
 func (s *store) index(obj plan.Object, add bool) {
-	for _, owner := range obj.GetOwnerReferences() {
+	owners := obj.GetOwnerReferences()
+	if len(owners) == 0 {
+		owners = []metav1.OwnerReference{{}}
+	}
+	for _, owner := range owners {
 		set := s.owned[owner.UID]
 		switch {
 		case !add:

@@ -3,6 +3,7 @@ package clustertest
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"slices"
 	"strconv"
 	"sync"
@@ -24,6 +25,7 @@ import (
 type API interface {
 	cluster.Source
 	cluster.Writer
+	Metadata(ctx context.Context, kind schema.GroupKind, namespace string) ([]plan.Object, error)
 }
 
 // Server is an API server in memory. Its methods may be called from several goroutines.
@@ -86,8 +88,9 @@ func (s *Server) Edit(kind schema.GroupKind, namespace, name string, edit func(p
 		return false
 	}
 	obj := clone(old)
-	edit(obj)
-	s.store(k, obj)
+	if edit(obj); !reflect.DeepEqual(old, obj) {
+		s.store(k, obj)
+	}
 	return true
 }
 
@@ -205,6 +208,12 @@ func (s *Server) List(_ context.Context, kind schema.GroupKind, scope cluster.Sc
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.list(kind, scope), strconv.FormatUint(s.version, 10), nil
+}
+
+// Metadata lists all objects of a namespace; it does not leave out the rest as a real server does.
+func (s *Server) Metadata(ctx context.Context, kind schema.GroupKind, namespace string) ([]plan.Object, error) {
+	list, _, err := s.List(ctx, kind, cluster.Scope{Namespace: namespace})
+	return list, err
 }
 
 // Watch implements cluster.Source.
