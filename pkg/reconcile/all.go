@@ -1,0 +1,280 @@
+package reconcile
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubectl-kruise/kubectl-kruise/pkg/apis/keys"
+	"github.com/kubectl-kruise/kubectl-kruise/pkg/cluster"
+	"github.com/kubectl-kruise/kubectl-kruise/pkg/view"
+)
+
+// atATime limits how many subjects are planned and written at a time.
+const atATime = 8
+
+// All drives all subjects of the kinds in a namespace, or everywhere when it is empty, until the context ends. It holds
+// the Lease of a foreground loop meanwhile. Subjects that a verb or another loop drives are left to it for as long as it
+// does.
+//
+// The context's end is no error. The errors are those of cluster.Choose before the start, a *cluster.LeaseHeldError when
+// another loop runs, and afterwards a *StoppedError.
+func (s *Session) All(ctx context.Context, namespace string, kinds ...Served) error {
+	home := namespace
+	if home == "" {
+		home = keys.InstallNamespace
+	}
+	facts, err := cluster.ReadLeases(ctx, s.API, namespace, "")
+	if err != nil {
+		return err
+	}
+	choice, err := cluster.Choose(facts, s.Holder, s.Mode, s.Now())
+	if err != nil {
+		return err
+	}
+	if choice.Role == cluster.Delegate {
+		return &cluster.LeaseHeldError{Driver: choice.Driver}
+	}
+	held, err := cluster.Acquire(ctx, s.API, home, keys.ReconcileLease, s.Holder, "reconcile", s.Now)
+	if err != nil {
+		return err
+	}
+	c := &Claim{session: s, held: held}
+	defer c.letGo()
+	return s.all(ctx, held, namespace, kinds)
+}
+
+// StoppedError says that a loop for all subjects had to end.
+type StoppedError struct {
+	Why view.StopReason
+	Err error
+}
+
+// Error implements error.
+func (e *StoppedError) Error() string { return e.Err.Error() }
+
+// Unwrap gives the error behind it.
+func (e *StoppedError) Unwrap() error { return e.Err }
+
+// all runs the loop while the Lease is held.
+func (s *Session) all(ctx context.Context, held *cluster.Held, namespace string, kinds []Served) error {
+	work, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	background, end := context.WithCancel(context.WithoutCancel(ctx))
+	var workers sync.WaitGroup
+	defer workers.Wait()
+	defer end()
+
+	watch, err := cluster.WatchDrivers(s.API, namespace, true)
+	if err != nil {
+		return err
+	}
+	l := &loop{
+		session: s, namespace: namespace, watch: watch, slots: make(chan struct{}, atATime),
+		teller: newTeller(s.Tell), events: cluster.NewRecorder(s.API, s.Now),
+		runners: map[types.UID]*runner{}, dirty: map[types.UID]*sight{}, signal: make(chan struct{}, 1), stop: cancel,
+	}
+	defer l.teller.drain()
+	defer flush(l.events)
+	workers.Go(func() { watch.Run(background) })
+	workers.Go(func() {
+		if err := held.Keep(background); err != nil {
+			cancel(&stopError{why: view.StopLeaseLost, err: err})
+		}
+	})
+	if err := watch.Synced(ctx); err != nil {
+		return ignoreEnd(ctx, err)
+	}
+	for _, kind := range kinds {
+		var v *sight
+		v, err := s.sightOfAll(kind.Kind, namespace, func(uid types.UID) { l.mark(v, uid) }, func(err error) {
+			l.teller.trouble(view.Head{At: s.Now(), Subject: view.Subject{Kind: kind.Kind.GroupKind.Kind, Namespace: namespace}}, err)
+		})
+		if err != nil {
+			return err
+		}
+		l.served = append(l.served, kind)
+		l.sights = append(l.sights, v)
+		workers.Go(func() {
+			if err := v.run(background); err != nil {
+				cancel(&stopError{why: view.StopFailed, err: err})
+			}
+		})
+	}
+	l.run(work)
+	why, err, _ := reasonOf(work)
+	if err == nil {
+		return nil
+	}
+	return &StoppedError{Why: why, Err: err}
+}
+
+func ignoreEnd(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// loop is the state of All.
+type loop struct {
+	session   *Session
+	namespace string
+	served    []Served
+	sights    []*sight
+	watch     *cluster.DriverWatch
+	teller    *teller
+	events    *cluster.Recorder
+	slots     chan struct{}
+	stop      context.CancelCauseFunc
+
+	mu      sync.Mutex
+	dirty   map[types.UID]*sight
+	signal  chan struct{}
+	runners map[types.UID]*runner
+}
+
+// mark says that something changed about a subject. It is called with a mirror locked and never waits.
+func (l *loop) mark(v *sight, uid types.UID) {
+	l.mu.Lock()
+	r := l.runners[uid]
+	if r == nil {
+		l.dirty[uid] = v
+	}
+	l.mu.Unlock()
+	if r != nil {
+		r.poke()
+		return
+	}
+	select {
+	case l.signal <- struct{}{}:
+	default:
+	}
+}
+
+// run starts a runner for each subject that turns up, until the context ends, and waits for them.
+func (l *loop) run(ctx context.Context) {
+	for _, v := range l.sights {
+		if !v.synced(ctx) {
+			return
+		}
+	}
+	var runners sync.WaitGroup
+	defer runners.Wait()
+	for {
+		for _, r := range l.fresh() {
+			runners.Go(func() { l.look(ctx, r) })
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-l.signal:
+		case <-l.watch.Changed():
+			l.leases()
+		}
+	}
+}
+
+// leases reacts to a change of the Leases: another driver for all of ours ends the loop, one for some of them is for
+// their runners to see.
+func (l *loop) leases() {
+	s := l.session
+	if other, found := cluster.Above(l.watch.Facts(l.namespace, ""), s.Holder, s.Now()); found {
+		l.stop(&stopError{why: view.StopDriver, err: fmt.Errorf("%s (lease %s) drives from now on", other.Holder, other.Lease)})
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, r := range l.runners {
+		r.poke()
+	}
+}
+
+// fresh makes runners for the marked subjects that have none.
+func (l *loop) fresh() []*runner {
+	l.mu.Lock()
+	dirty := l.dirty
+	l.dirty = map[types.UID]*sight{}
+	l.mu.Unlock()
+	var list []*runner
+	for uid, v := range dirty {
+		subject := v.subjects.Get(uid)
+		if subject == nil {
+			continue
+		}
+		for i, kind := range l.served {
+			if l.sights[i] != v {
+				continue
+			}
+			t := Target{Served: kind, Namespace: subject.GetNamespace(), Name: subject.GetName()}
+			list = append(list, l.session.runner(t, uid, v, l.teller, l.events))
+		}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, r := range list {
+		l.runners[r.uid] = r
+	}
+	return list
+}
+
+// look is the life of one runner: it ends with its subject or with the context.
+func (l *loop) look(ctx context.Context, r *runner) {
+	defer l.forget(r)
+	var other cluster.Driver
+	told := false
+	for {
+		until, gone := time.Time{}, false
+		holding, found := cluster.Holding(l.watch.Facts(r.target.Namespace, r.target.lease()), l.session.Holder, l.session.Now())
+		switch {
+		case found && (!told || holding.Holder != other.Holder):
+			r.teller.tell(view.DriverChanged{Head: r.head(), Driver: driverView(holding)})
+		case !found && told && other.Holder != "":
+			r.teller.tell(view.DriverChanged{Head: r.head(), Driver: view.Driver{Kind: view.DriverSelf, Holder: l.session.Holder}})
+		case !found && !told:
+			r.teller.tell(view.Started{Head: r.head(), Driver: view.Driver{Kind: view.DriverSelf, Holder: l.session.Holder}})
+		}
+		other, told = holding, true
+		if found {
+			until = holding.Until
+			gone = r.sight.subjects.Get(r.uid) == nil
+		} else {
+			until, gone = l.turn(ctx, r)
+		}
+		if gone {
+			r.teller.tell(view.Stopped{Head: r.head(), Why: view.StopGone, Detail: "it was deleted"})
+			return
+		}
+		if ctx.Err() != nil || !r.rest(ctx, until) {
+			return
+		}
+	}
+}
+
+// turn is one look at a subject, when a slot is free.
+func (l *loop) turn(ctx context.Context, r *runner) (until time.Time, gone bool) {
+	select {
+	case l.slots <- struct{}{}:
+	case <-ctx.Done():
+		return time.Time{}, false
+	}
+	defer func() { <-l.slots }()
+	seen := r.look(ctx)
+	if ctx.Err() != nil {
+		return time.Time{}, false
+	}
+	r.tell(seen)
+	if seen.gone {
+		return time.Time{}, true
+	}
+	return r.act(ctx, seen), false
+}
+
+func (l *loop) forget(r *runner) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.runners, r.uid)
+}

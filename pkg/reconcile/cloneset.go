@@ -1,0 +1,165 @@
+package reconcile
+
+import (
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"github.com/kubectl-kruise/kubectl-kruise/pkg/apis/apps/v1alpha1"
+	"github.com/kubectl-kruise/kubectl-kruise/pkg/apis/apps/v1beta1"
+	"github.com/kubectl-kruise/kubectl-kruise/pkg/apis/keys"
+	"github.com/kubectl-kruise/kubectl-kruise/pkg/cluster"
+	"github.com/kubectl-kruise/kubectl-kruise/pkg/engine/cloneset"
+	"github.com/kubectl-kruise/kubectl-kruise/pkg/engine/plan"
+	"github.com/kubectl-kruise/kubectl-kruise/pkg/engine/revision"
+	"github.com/kubectl-kruise/kubectl-kruise/pkg/view"
+)
+
+// CloneSet is the kind CloneSet.
+func CloneSet() *Kind {
+	return &Kind{
+		GroupKind: plan.CloneSetKind,
+		Resource:  v1beta1.CloneSetResource,
+		Versions:  []string{v1beta1.SchemeGroupVersion.Version, v1alpha1.SchemeGroupVersion.Version},
+		Cluster:   cluster.CloneSets,
+		Component: keys.EventSourceCloneSet,
+		Parts: []Part{
+			{GroupKind: plan.PodKind, Selector: cloneSetSelector},
+			{GroupKind: plan.ControllerRevisionKind, Selector: cloneSetSelector, Ownerless: true},
+		},
+		Lazy:    []string{cloneset.StageStatus, cloneset.StageTrim},
+		New:     func(s Settings) Planner { return &cloneSetPlanner{settings: s} },
+		Reached: cloneSetReached,
+	}
+}
+
+func cloneSetSelector(subject plan.Object) (string, error) {
+	set, ok := subject.(*v1beta1.CloneSet)
+	if !ok {
+		return "", fmt.Errorf("%T is not a CloneSet", subject)
+	}
+	selector, err := metav1.LabelSelectorAsSelector(set.Spec.Selector)
+	if err != nil {
+		return "", fmt.Errorf("spec.selector: %w", err)
+	}
+	if selector.Empty() {
+		return "", fmt.Errorf("spec.selector: must not be empty")
+	}
+	return selector.String(), nil
+}
+
+// cloneSetReached follows the status: the present generation was looked at, there are as many pods as wanted, as many
+// updated ones as the partition allows, and all of those are available.
+func cloneSetReached(subject plan.Object) bool {
+	set, ok := subject.(*v1beta1.CloneSet)
+	if !ok {
+		return false
+	}
+	s := &set.Status
+	return s.ObservedGeneration >= set.Generation && s.Replicas == ptr.Deref(set.Spec.Replicas, v1beta1.DefaultReplicas) &&
+		s.UpdatedReplicas >= s.ExpectedUpdatedReplicas && s.UpdatedAvailableReplicas == s.UpdatedReplicas
+}
+
+// cloneSetPlanner keeps facts of objects as long as these do not change.
+type cloneSetPlanner struct {
+	settings  Settings
+	pods      map[types.UID]podFacts
+	revisions map[types.UID]*revision.Facts
+	template  *revision.Facts
+	of        templateKey
+}
+
+type podFacts struct {
+	version string
+	facts   *cloneset.Facts
+}
+
+type templateKey struct {
+	uid        types.UID
+	generation int64
+}
+
+// Decide implements Planner.
+func (p *cloneSetPlanner) Decide(scene Scene) (*Decision, error) {
+	set, ok := scene.Subject.(*v1beta1.CloneSet)
+	if !ok {
+		return nil, fmt.Errorf("%T is not a CloneSet", scene.Subject)
+	}
+	world := cloneset.World{
+		Now: scene.Now, Gates: p.settings.Gates, Set: set, OwnerAPIVersion: p.settings.APIVersion, Names: cloneset.Names(scene.Seed),
+		Template: p.templateFacts(set), Pods: p.podsOf(scene), Revisions: p.revisionsOf(scene),
+	}
+	for _, failure := range scene.Failures {
+		world.Failures = append(world.Failures, cloneset.Failure{Stage: failure.Stage, Message: failure.Err.Error()})
+	}
+	out, err := cloneset.Decide(world)
+	if err != nil {
+		return nil, err
+	}
+	return &Decision{Plan: &out.Plan, Counts: cloneSetCounts(set, &out.Status)}, nil
+}
+
+// templateFacts are nil when the template cannot be understood; the planner finds the words for it.
+func (p *cloneSetPlanner) templateFacts(set *v1beta1.CloneSet) *revision.Facts {
+	of := templateKey{set.UID, set.Generation}
+	if p.template == nil || p.of != of {
+		facts, err := revision.FactsOf(&set.Spec.Template, cloneset.DefaultTemplate)
+		if err != nil {
+			return nil
+		}
+		p.template, p.of = facts, of
+	}
+	return p.template
+}
+
+func (p *cloneSetPlanner) podsOf(scene Scene) []cloneset.Pod {
+	objects := scene.Parts[plan.PodKind]
+	list, kept := make([]cloneset.Pod, 0, len(objects)), make(map[types.UID]podFacts, len(objects))
+	for _, obj := range objects {
+		pod, ok := obj.(*corev1.Pod)
+		if !ok {
+			continue
+		}
+		known := p.pods[pod.UID]
+		if known.facts == nil || known.version != pod.ResourceVersion {
+			known = podFacts{version: pod.ResourceVersion, facts: cloneset.FactsOf(pod, p.settings.Gates)}
+		}
+		kept[pod.UID] = known
+		list = append(list, cloneset.Pod{Pod: pod, Facts: known.facts})
+	}
+	p.pods = kept
+	return list
+}
+
+func (p *cloneSetPlanner) revisionsOf(scene Scene) []cloneset.Revision {
+	objects := scene.Parts[plan.ControllerRevisionKind]
+	list, kept := make([]cloneset.Revision, 0, len(objects)), make(map[types.UID]*revision.Facts, len(objects))
+	for _, obj := range objects {
+		rev, ok := obj.(*appsv1.ControllerRevision)
+		if !ok {
+			continue
+		}
+		facts := p.revisions[rev.UID]
+		if facts == nil {
+			// Data that is no template is left to the planner, which looks at it without facts.
+			facts, _ = revision.FactsOfRevision(rev, cloneset.DefaultTemplate)
+		}
+		kept[rev.UID] = facts
+		list = append(list, cloneset.Revision{ControllerRevision: rev, Facts: facts})
+	}
+	p.revisions = kept
+	return list
+}
+
+func cloneSetCounts(set *v1beta1.CloneSet, s *v1beta1.CloneSetStatus) view.Counts {
+	return view.Counts{
+		Wanted:   ptr.Deref(set.Spec.Replicas, v1beta1.DefaultReplicas),
+		Replicas: s.Replicas, Ready: s.ReadyReplicas, Available: s.AvailableReplicas, Updated: s.UpdatedReplicas,
+		UpdatedReady: s.UpdatedReadyReplicas, UpdatedAvailable: s.UpdatedAvailableReplicas, ExpectedUpdated: s.ExpectedUpdatedReplicas,
+		UpdateRevision: s.UpdateRevision, CurrentRevision: s.CurrentRevision,
+	}
+}

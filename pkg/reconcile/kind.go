@@ -1,0 +1,88 @@
+package reconcile
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubectl-kruise/kubectl-kruise/pkg/apis/features"
+	"github.com/kubectl-kruise/kubectl-kruise/pkg/cluster"
+	"github.com/kubectl-kruise/kubectl-kruise/pkg/engine/plan"
+	"github.com/kubectl-kruise/kubectl-kruise/pkg/view"
+)
+
+// Kind is what the loop has to know of one kind of workload.
+type Kind struct {
+	schema.GroupKind
+	// Resource is its plural name, Versions the versions that this build knows, best first.
+	Resource string
+	Versions []string
+	// Cluster is the kind as a cluster serves it in one of Versions.
+	Cluster func(version string) (cluster.Kind, error)
+	// Component is the source of its events.
+	Component string
+	// Parts are the kinds of objects that belong to a subject.
+	Parts []Part
+	// Lazy names the stages of a plan that may wait for more to report: status and tidying up.
+	Lazy []string
+	// New makes a planner for one subject. It may remember facts about objects.
+	New func(Settings) Planner
+	// Reached judges by the subject's own status whether the goal holds when somebody else drives, whose gates may differ
+	// from ours.
+	Reached func(subject plan.Object) bool
+}
+
+// Part is a kind of objects that belong to subjects by owner reference.
+type Part struct {
+	schema.GroupKind
+	// Selector limits what is read for one subject, by labels. Objects that a subject owns are seen all the same when
+	// their labels leave it.
+	Selector func(subject plan.Object) (string, error)
+	// Ownerless says that objects without any owner, if the selector matches, belong to the subject too.
+	Ownerless bool
+}
+
+// Settings are the same for all looks at a subject.
+type Settings struct {
+	Gates features.Gates
+	// APIVersion is the served version of the kind, for owner references.
+	APIVersion string
+}
+
+// Scene is what one look saw. Nobody may change the objects.
+type Scene struct {
+	Now     time.Time
+	Subject plan.Object
+	// Parts are the objects of each part that the subject owns or might own, by name.
+	Parts map[schema.GroupKind][]plan.Object
+	// Seed is where new names come from; it changes once it is known what became of the last plan.
+	Seed uint64
+	// Failures are the actions of the last plan that failed or had no answer.
+	Failures []cluster.Outcome
+}
+
+// Decision is a plan with the numbers to show.
+type Decision struct {
+	Plan   *plan.Plan
+	Counts view.Counts
+}
+
+// Planner decides about one subject. An error says that the subject's spec is wrong.
+type Planner interface {
+	Decide(Scene) (*Decision, error)
+}
+
+// ownerOf lists the UIDs of the subjects that a change of a part concerns.
+func ownerOf(old, now plan.Object) []types.UID {
+	var owners []types.UID
+	for _, obj := range []plan.Object{old, now} {
+		if obj == nil {
+			continue
+		}
+		for _, owner := range obj.GetOwnerReferences() {
+			owners = append(owners, owner.UID)
+		}
+	}
+	return owners
+}

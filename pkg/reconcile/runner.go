@@ -1,0 +1,268 @@
+package reconcile
+
+import (
+	"context"
+	"reflect"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubectl-kruise/kubectl-kruise/pkg/cluster"
+	"github.com/kubectl-kruise/kubectl-kruise/pkg/engine/plan"
+	"github.com/kubectl-kruise/kubectl-kruise/pkg/view"
+)
+
+const (
+	// gather is how long a loop waits after an event for those that come with it.
+	gather = 5 * time.Millisecond
+	// lazyEvery spaces the writes of lazy stages while there is other work; the last one is not held back.
+	lazyEvery = 500 * time.Millisecond
+	// minRetry doubles up to maxRetry after failures and repeated conflicts.
+	minRetry = 50 * time.Millisecond
+	maxRetry = time.Minute
+)
+
+// runner looks after one subject. Only one goroutine uses it.
+type runner struct {
+	session *Session
+	target  Target
+	uid     types.UID
+	sight   *sight
+	planner Planner
+	exec    *cluster.Executor
+	teller  *teller
+	// wake receives when something changed that concerns the subject.
+	wake chan struct{}
+
+	seed     uint64
+	failures []cluster.Outcome
+	doubts   []plan.Ref
+	// retryAt holds back everything but lazy stages after a failure, as long as the subject has this generation.
+	retryAt    time.Time
+	generation int64
+	retry      time.Duration
+	conflicts  int
+	lazyAt     time.Time
+	// last is what was carried out without a fault at the last look.
+	last     []plan.Stage
+	waits    []plan.Wait
+	troubled bool
+}
+
+func (s *Session) runner(t Target, uid types.UID, v *sight, tell *teller, events *cluster.Recorder) *runner {
+	r := &runner{
+		session: s, target: t, uid: uid, sight: v, teller: tell, seed: s.Random(), wake: make(chan struct{}, 1),
+		planner: t.New(Settings{Gates: s.Gates, APIVersion: t.APIVersion}),
+	}
+	r.exec = &cluster.Executor{API: s.API, Overlay: v.mirrors, Events: events, Parallel: s.Parallel, Told: r.told}
+	return r
+}
+
+// poke says that it is time to look; it never waits.
+func (r *runner) poke() {
+	select {
+	case r.wake <- struct{}{}:
+	default:
+	}
+}
+
+// look is what one look at the subject found.
+type look struct {
+	subject  plan.Object
+	decision *Decision
+	// gone: the subject is no more.
+	gone bool
+	// wrong: the spec cannot be understood; nothing can be done until it changes.
+	wrong error
+	// err: the cluster could not be asked; worth another try.
+	err error
+}
+
+// look observes and decides. It does not write.
+func (r *runner) look(ctx context.Context) look {
+	var err error
+	if r.doubts, err = r.sight.mirrors.Resolve(ctx, r.session.API, r.doubts); err != nil {
+		return look{err: err}
+	}
+	subject := r.sight.subjects.Get(r.uid)
+	if subject == nil {
+		return look{gone: true}
+	}
+	parts, err := r.sight.of(subject)
+	if err != nil {
+		return look{subject: subject, wrong: err}
+	}
+	decision, err := r.planner.Decide(Scene{
+		Now: r.session.Now(), Subject: subject, Parts: parts, Seed: r.seed, Failures: r.failures,
+	})
+	return look{subject: subject, decision: decision, wrong: err}
+}
+
+// tell passes on what a look found.
+func (r *runner) tell(l look) {
+	trouble := l.err
+	if trouble == nil {
+		trouble = l.wrong
+	}
+	switch {
+	case trouble != nil:
+		r.troubled = true
+		r.teller.tell(view.Trouble{Head: r.head(), Err: trouble.Error()})
+		return
+	case r.troubled:
+		r.troubled = false
+		r.teller.tell(view.Trouble{Head: r.head()})
+	}
+	if l.gone {
+		return
+	}
+	r.teller.tell(view.Planned{Head: r.head(), Object: l.subject, Plan: l.decision.Plan, Counts: l.decision.Counts})
+	if waits := l.decision.Plan.Waits; !reflect.DeepEqual(waits, r.waits) {
+		r.waits = waits
+		r.teller.tell(view.Waiting{Head: r.head(), Waits: waits, Until: l.decision.Plan.Wake})
+	}
+}
+
+func (r *runner) head() view.Head { return r.session.head(r.target) }
+
+// act carries out what of a plan is due, and says when to look again at the latest: now for at once, zero for when
+// something happens.
+func (r *runner) act(ctx context.Context, l look) time.Time {
+	now := r.session.Now()
+	switch {
+	case l.err != nil:
+		return r.fail(now, 0)
+	case l.gone || l.wrong != nil:
+		return time.Time{}
+	}
+	if generation := l.subject.GetGeneration(); generation != r.generation {
+		r.generation, r.retryAt, r.retry = generation, time.Time{}, 0
+	}
+	stages, later := r.due(l.decision.Plan, now)
+	if len(stages) == 0 {
+		return earliest(later, l.decision.Plan.Wake)
+	}
+	if reflect.DeepEqual(stages, r.last) {
+		// It was done and had no effect. Doing it at once again would only keep the server busy.
+		r.last = nil
+		return r.fail(now, 0)
+	}
+	report := r.exec.Run(ctx, r.subject(l.subject), stages)
+	r.last = nil
+	r.doubts = append(r.doubts, report.Doubts...)
+	if len(report.Doubts) == 0 {
+		r.seed++
+	}
+	if failures := report.Failures(); len(failures) > 0 {
+		r.failures = failures
+		r.retryAt = r.fail(r.session.Now(), report.RetryAfter)
+		return r.session.Now() // to say so in the status
+	}
+	if len(report.Conflicts()) > 0 {
+		if r.conflicts++; r.conflicts > 2 {
+			r.retryAt = r.fail(r.session.Now(), 0)
+		}
+		return r.session.Now()
+	}
+	if r.retryAt.IsZero() {
+		r.failures, r.retry, r.conflicts = nil, 0, 0
+	}
+	r.last = stages
+	return r.session.Now()
+}
+
+// due leaves out of a plan what has to wait, and says until when.
+func (r *runner) due(p *plan.Plan, now time.Time) ([]plan.Stage, time.Time) {
+	var lazy, busy []plan.Stage
+	for _, stage := range p.Stages {
+		if slices.Contains(r.target.Lazy, stage.Name) {
+			lazy = append(lazy, stage)
+		} else {
+			busy = append(busy, stage)
+		}
+	}
+	var later time.Time
+	if now.Before(r.retryAt) {
+		later, busy = r.retryAt, nil
+	} else {
+		r.retryAt = time.Time{}
+	}
+	if next := r.lazyAt.Add(lazyEvery); len(lazy) > 0 && now.Before(next) && (len(busy) > 0 || len(p.Waits) > 0) {
+		later, lazy = earliest(later, next), nil
+	}
+	if len(lazy) > 0 {
+		r.lazyAt = now
+	}
+	return append(busy, lazy...), later
+}
+
+// fail is when to try again after a failure.
+func (r *runner) fail(now time.Time, asked time.Duration) time.Time {
+	r.retry = min(max(2*r.retry, minRetry), maxRetry)
+	return now.Add(max(r.retry, asked))
+}
+
+func earliest(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}
+
+func (r *runner) subject(obj plan.Object) cluster.Subject {
+	return cluster.Subject{
+		Ref:        plan.Ref{Kind: r.target.GroupKind, Namespace: obj.GetNamespace(), Name: obj.GetName(), UID: obj.GetUID()},
+		APIVersion: r.target.APIVersion, Component: r.target.Component,
+	}
+}
+
+func (r *runner) told(o cluster.Outcome) {
+	switch o.Result {
+	case cluster.Done, cluster.Checked:
+		r.teller.tell(view.Acted{Head: r.head(), Stage: o.Stage, Action: o.Action, DryRun: o.Result == cluster.Checked, Took: o.Took})
+	case cluster.Failed, cluster.Unknown:
+		r.teller.tell(view.ActionFailed{
+			Head: r.head(), Stage: o.Stage, Action: o.Action, Err: o.Err.Error(), Unknown: o.Result == cluster.Unknown,
+		})
+	}
+}
+
+// rest waits until it is time for the next look; false when the context ended.
+func (r *runner) rest(ctx context.Context, until time.Time) bool {
+	var timer <-chan time.Time
+	if !until.IsZero() {
+		wait := until.Sub(r.session.Now())
+		if wait <= 0 {
+			r.calm()
+			return ctx.Err() == nil
+		}
+		t := time.NewTimer(wait)
+		defer t.Stop()
+		timer = t.C
+	}
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer:
+		return true
+	case <-r.wake:
+	}
+	pause := time.NewTimer(gather)
+	defer pause.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-pause.C:
+	}
+	r.calm()
+	return true
+}
+
+// calm forgets signals that the next look covers.
+func (r *runner) calm() {
+	select {
+	case <-r.wake:
+	default:
+	}
+}

@@ -1,0 +1,166 @@
+package reconcile
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubectl-kruise/kubectl-kruise/pkg/cluster"
+	"github.com/kubectl-kruise/kubectl-kruise/pkg/engine/plan"
+)
+
+// sight is what a loop sees: the subjects of one kind and their parts.
+type sight struct {
+	api      API
+	kind     *Kind
+	subjects *cluster.Mirror
+	parts    map[schema.GroupKind]*cluster.Mirror
+	mirrors  cluster.Mirrors
+	// narrow says that the mirrors show one subject and what its selector matches.
+	narrow bool
+}
+
+// sightOf sees one subject, object, and what its selector matches.
+func (s *Session) sightOf(t Target, object plan.Object, changed func(types.UID), trouble func(error)) (*sight, error) {
+	v := &sight{api: s.API, kind: t.Kind, parts: map[schema.GroupKind]*cluster.Mirror{}, narrow: true}
+	uid := object.GetUID()
+	all := func(plan.Object, plan.Object) { changed(uid) }
+	err := v.add(&v.subjects, cluster.MirrorOptions{
+		Kind: t.GroupKind, Changed: all, Trouble: trouble,
+		Scope: cluster.Scope{Namespace: t.Namespace, Fields: "metadata.name=" + t.Name},
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, part := range t.Parts {
+		selector, err := part.Selector(object)
+		if err != nil {
+			return nil, err
+		}
+		var m *cluster.Mirror
+		err = v.add(&m, cluster.MirrorOptions{
+			Kind: part.GroupKind, Changed: all, Trouble: trouble,
+			Scope: cluster.Scope{Namespace: t.Namespace, Labels: selector},
+			Keep:  func(obj plan.Object) bool { return slices.Contains(ownerOf(nil, obj), uid) },
+		})
+		if err != nil {
+			return nil, err
+		}
+		v.parts[part.GroupKind] = m
+	}
+	return v, nil
+}
+
+// sightOfAll sees all subjects of a kind in a namespace, or everywhere when it is empty.
+func (s *Session) sightOfAll(kind *Kind, namespace string, changed func(types.UID), trouble func(error)) (*sight, error) {
+	v := &sight{api: s.API, kind: kind, parts: map[schema.GroupKind]*cluster.Mirror{}}
+	scope := cluster.Scope{Namespace: namespace}
+	err := v.add(&v.subjects, cluster.MirrorOptions{Kind: kind.GroupKind, Scope: scope, Trouble: trouble, Changed: func(old, now plan.Object) {
+		if now == nil {
+			now = old
+		}
+		changed(now.GetUID())
+	}})
+	for _, part := range kind.Parts {
+		if err != nil {
+			return nil, err
+		}
+		var m *cluster.Mirror
+		err = v.add(&m, cluster.MirrorOptions{Kind: part.GroupKind, Scope: scope, Trouble: trouble, Changed: func(old, now plan.Object) {
+			for _, owner := range ownerOf(old, now) {
+				changed(owner)
+			}
+		}})
+		v.parts[part.GroupKind] = m
+	}
+	return v, err
+}
+
+func (v *sight) add(to **cluster.Mirror, options cluster.MirrorOptions) error {
+	m, err := cluster.NewMirror(v.api, options)
+	if err != nil {
+		return err
+	}
+	*to = m
+	v.mirrors = append(v.mirrors, m)
+	return nil
+}
+
+// run keeps the mirrors up to date until the context ends or one of them cannot be read.
+func (v *sight) run(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var wg sync.WaitGroup
+	var first error
+	var once sync.Once
+	for _, m := range v.mirrors {
+		wg.Go(func() {
+			if err := m.Run(ctx); err != nil {
+				once.Do(func() { first = err })
+				cancel(err)
+			}
+		})
+	}
+	if v.narrow {
+		for _, m := range v.parts {
+			// Without this look a pod that left the selector before our time stays owned; it is in nobody's way.
+			wg.Go(func() { _ = m.Find(ctx, v.api.Metadata) })
+		}
+	}
+	wg.Wait()
+	return first
+}
+
+// synced waits until everything has been listed; false when the context ended before.
+func (v *sight) synced(ctx context.Context) bool {
+	for _, m := range v.mirrors {
+		select {
+		case <-m.Synced():
+		case <-ctx.Done():
+			return false
+		}
+	}
+	return true
+}
+
+// of lists the parts of a subject by name.
+func (v *sight) of(subject plan.Object) (map[schema.GroupKind][]plan.Object, error) {
+	parts := map[schema.GroupKind][]plan.Object{}
+	for _, part := range v.kind.Parts {
+		m := v.parts[part.GroupKind]
+		list := m.Owned(subject.GetUID())
+		if part.Ownerless {
+			more, err := v.ownerless(part, subject)
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, more...)
+		}
+		slices.SortFunc(list, func(a, b plan.Object) int { return strings.Compare(a.GetName(), b.GetName()) })
+		parts[part.GroupKind] = list
+	}
+	return parts, nil
+}
+
+func (v *sight) ownerless(part Part, subject plan.Object) ([]plan.Object, error) {
+	list := v.parts[part.GroupKind].Owned("")
+	if len(list) == 0 {
+		return nil, nil
+	}
+	text, err := part.Selector(subject)
+	if err != nil {
+		return nil, err
+	}
+	selector, err := labels.Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(list, func(obj plan.Object) bool {
+		return obj.GetNamespace() != subject.GetNamespace() || !selector.Matches(labels.Set(obj.GetLabels()))
+	}), nil
+}
