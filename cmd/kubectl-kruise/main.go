@@ -4,6 +4,7 @@ package main
 
 import (
 	"io"
+	"math/rand/v2"
 	"os"
 	"runtime/debug"
 	"strconv"
@@ -34,6 +35,7 @@ func run() cli.Code {
 		OutTerminal: term.IsTerminal(int(os.Stdout.Fd())),
 		ErrTerminal: term.IsTerminal(int(os.Stderr.Fd())),
 		Now:         time.Now,
+		Random:      rand.Uint64,
 		LookupEnv:   os.LookupEnv,
 		Hostname:    os.Hostname,
 		Version:     version,

@@ -11,6 +11,8 @@ import (
 
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/commands/cli"
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/commands/install"
+	"github.com/kubectl-kruise/kubectl-kruise/pkg/commands/reconcile"
+	"github.com/kubectl-kruise/kubectl-kruise/pkg/commands/rollout"
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/commands/version"
 )
 
@@ -63,6 +65,8 @@ func New(deps cli.Deps) *cobra.Command {
 
 	root.AddCommand(
 		install.New(&deps),
+		reconcile.New(&deps),
+		rollout.New(&deps),
 		version.New(&deps),
 		optionsCommand(),
 	)

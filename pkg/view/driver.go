@@ -37,7 +37,7 @@ type Driver struct {
 }
 
 // Sentence says who drives in one clause.
-func (d *Driver) Sentence() string {
+func (d Driver) Sentence() string {
 	holder := Holder(d.Holder)
 	switch d.Kind {
 	case DriverOpenKruise:
@@ -51,7 +51,7 @@ func (d *Driver) Sentence() string {
 	case DriverSelf:
 		return "driving here (nobody else does)"
 	case DriverUnknown:
-		return "unknown: leases may not be read"
+		return "who drives is unknown: its leases may not be read"
 	}
-	return "nobody; a verb drives from the machine where it runs"
+	return "nobody drives; pods move when a rollout or reconcile runs"
 }

@@ -1,12 +1,14 @@
 package view
 
 import (
+	"strconv"
+
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/apis/apps/v1beta1"
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/engine/plan"
 )
 
-// limitsOf reads the limits of a workload's spec, with the defaults of absent fields (cloneset.md 13.1).
-func limitsOf(object plan.Object) Limits {
+// LimitsOf reads the limits of a workload's spec, with the defaults of absent fields (cloneset.md 13.1).
+func LimitsOf(object plan.Object) Limits {
 	set, ok := object.(*v1beta1.CloneSet)
 	if !ok {
 		return Limits{}
@@ -22,4 +24,21 @@ func limitsOf(object plan.Object) Limits {
 		limits.Type = string(v1beta1.OnDeleteCloneSetUpdateStrategyType)
 	}
 	return limits
+}
+
+// Field is the limit that an intent calls by that name; empty for any other field.
+func (l Limits) Field(name string) string {
+	switch name {
+	case "type":
+		return l.Type
+	case "partition":
+		return l.Partition
+	case "maxUnavailable":
+		return l.MaxUnavailable
+	case "maxSurge":
+		return l.MaxSurge
+	case "paused":
+		return strconv.FormatBool(l.Paused)
+	}
+	return ""
 }

@@ -14,7 +14,7 @@ func (n *Narrator) done(e Done) []Line {
 	}
 	lines := []Line{result(Good, "done in %s: %s", Span(e.Took), e.Counts.Sentence())}
 	if n.last != nil && e.Counts.ExpectedUpdated < e.Counts.Wanted {
-		lines = append(lines, result(Plain, "next: %s --partition %s", n.Command, nextPartition(limitsOf(n.last.Object).Partition)))
+		lines = append(lines, result(Plain, "next: %s --partition %s", n.Command, nextPartition(LimitsOf(n.last.Object).Partition)))
 	}
 	return lines
 }
@@ -28,6 +28,8 @@ func (c Counts) Sentence() string {
 	switch {
 	case c.ExpectedUpdated == 0 && c.Updated == 0:
 		fmt.Fprintf(&b, "%d of %d available", c.Available, c.Wanted)
+	case c.Updated > c.ExpectedUpdated:
+		fmt.Fprintf(&b, "%d updated, %d of them available, where the spec wants %d", c.Updated, c.UpdatedAvailable, c.ExpectedUpdated)
 	case c.Updated == c.UpdatedAvailable:
 		fmt.Fprintf(&b, "%d of %d updated and available", c.Updated, c.ExpectedUpdated)
 	default:
@@ -141,7 +143,7 @@ func (n *Narrator) goOn(e Stopped, ill bool) []Line {
 	case StopInterrupted, StopTimeout, StopLeaseLost:
 		add("go on:", n.Command)
 	case StopPaused:
-		if n.last != nil && limitsOf(n.last.Object).Paused {
+		if n.last != nil && LimitsOf(n.last.Object).Paused {
 			add("go on:", n.Command+" --paused=false")
 		}
 	case StopSuperseded, StopDriver:

@@ -32,7 +32,7 @@ func (n *Narrator) planned(e Planned) []Line {
 
 // opening says who drives and what lies ahead.
 func (n *Narrator) opening(e Planned) Line {
-	limits := limitsOf(e.Object)
+	limits := LimitsOf(e.Object)
 	parts := []string{count(e.Counts.Wanted, "pod")}
 	if create := e.Counts.Wanted - e.Counts.Replicas; create > 0 {
 		parts = append(parts, fmt.Sprintf("%d to create", create))

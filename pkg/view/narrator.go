@@ -47,6 +47,8 @@ type Narrator struct {
 	waits  waiting
 	// ill says since when pods have an ailment, as far as was seen.
 	ill map[types.UID]time.Time
+	// failures says when a failure was last told.
+	failures map[string]time.Time
 }
 
 // podState is what was last known of a pod.
@@ -65,7 +67,7 @@ func (n *Narrator) Tell(e Event) []Line {
 	case Acted:
 		return n.actedOn(e)
 	case ActionFailed:
-		return []Line{n.line(e.At, Bad, "%s  failed: %s", Clean(e.Action.On.Name), Clean(e.Err))}
+		return n.failed(e)
 	case Waiting:
 		return n.waitsChanged(e)
 	case Trouble:
@@ -82,6 +84,19 @@ func (n *Narrator) Tell(e Event) []Line {
 		return n.stopped(e)
 	}
 	return nil
+}
+
+// failed tells a failure when it first comes and, while it goes on, once more each minute.
+func (n *Narrator) failed(e ActionFailed) []Line {
+	text := Clean(e.Action.On.Name) + "  failed: " + Clean(e.Err)
+	if told, ok := n.failures[text]; ok && e.At.Sub(told) < time.Minute {
+		return nil
+	}
+	if n.failures == nil {
+		n.failures = map[string]time.Time{}
+	}
+	n.failures[text] = e.At
+	return []Line{n.line(e.At, Bad, "%s", text)}
 }
 
 // Last is the snapshot of the latest plan; nil before the first.

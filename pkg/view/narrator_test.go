@@ -236,3 +236,17 @@ func TestCountsInWords(t *testing.T) {
 		})
 	}
 }
+
+func TestAFailureThatGoesOnIsToldOncePerMinute(t *testing.T) {
+	t.Parallel()
+	s := newStory()
+	failed := patched(0, "web-7kx2p").Action
+	for _, second := range []float64{1, 2, 59, 62} {
+		s.tell(ActionFailed{Head: head(second), Action: failed, Err: "quota is used up"})
+	}
+	s.tell(ActionFailed{Head: head(63), Action: failed, Err: "no permission"})
+	s.check(t, `
+		    1s  web-7kx2p  failed: quota is used up
+		  1m2s  web-7kx2p  failed: quota is used up
+		  1m3s  web-7kx2p  failed: no permission`)
+}

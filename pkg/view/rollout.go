@@ -2,10 +2,12 @@ package view
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/kubectl-kruise/kubectl-kruise/pkg/apis/apps/v1beta1"
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/engine/plan"
 )
 
@@ -42,6 +44,21 @@ type Change struct {
 	To    string `json:"to"`
 }
 
+// imageField is what the field of an image begins with.
+const imageField = "image "
+
+// Container is the container of a changed image.
+func (c Change) Container() (string, bool) { return strings.CutPrefix(c.Field, imageField) }
+
+// Sentence tells a change: "image nginx: nginx:1.26 -> nginx:1.27", "partition 0 -> 80%".
+func (c Change) Sentence() string {
+	colon := ""
+	if strings.HasPrefix(c.Field, imageField) {
+		colon = ":"
+	}
+	return Clean(fmt.Sprintf("%s%s %s -> %s", c.Field, colon, c.From, c.To))
+}
+
 // Limits are the numbers of the strategy as the spec says them, with defaults where it says nothing.
 type Limits struct {
 	Type           string `json:"type"`
@@ -75,7 +92,7 @@ type PodView struct {
 // NewRollout makes a snapshot of what a loop planned. Pods are sorted: those that matter most to a person come first.
 func NewRollout(p Planned, driver Driver) *Rollout {
 	r := &Rollout{Meta: Of("Rollout"), Subject: p.Subject, At: p.At, Driver: driver, Counts: p.Counts,
-		Limits: limitsOf(p.Object), Done: p.Plan.Done, Warnings: p.Plan.Warnings, Pods: []PodView{}}
+		Limits: LimitsOf(p.Object), Done: p.Plan.Done, Warnings: p.Plan.Warnings, Pods: []PodView{}}
 	for _, w := range p.Plan.Waits {
 		r.Waits = append(r.Waits, waitView(w))
 	}
@@ -108,4 +125,18 @@ func rank(p PodView) int {
 		return 2
 	}
 	return 3
+}
+
+// FromStatus makes a snapshot of what the workload's status says, for commands that do not look at its pods.
+func FromStatus(set *v1beta1.CloneSet, driver Driver, now time.Time) *Rollout {
+	s := &set.Status
+	wanted := v1beta1.DefaultReplicas
+	if set.Spec.Replicas != nil {
+		wanted = *set.Spec.Replicas
+	}
+	return &Rollout{Meta: Of("Rollout"), Subject: Subject{Kind: v1beta1.CloneSetKind, Namespace: set.Namespace, Name: set.Name},
+		At: now, Driver: driver, Limits: LimitsOf(set), Pods: []PodView{},
+		Counts: Counts{Wanted: wanted, ExpectedUpdated: s.ExpectedUpdatedReplicas, Replicas: s.Replicas, Ready: s.ReadyReplicas,
+			Available: s.AvailableReplicas, Updated: s.UpdatedReplicas, UpdatedReady: s.UpdatedReadyReplicas,
+			UpdatedAvailable: s.UpdatedAvailableReplicas, UpdateRevision: s.UpdateRevision, CurrentRevision: s.CurrentRevision}}
 }

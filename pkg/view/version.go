@@ -12,8 +12,9 @@ type Version struct {
 	Server string `json:"server,omitempty"`
 	// Served lists the API versions of OpenKruise that the cluster serves, with their resources.
 	Served []ServedVersion `json:"served,omitempty"`
-	// Driver says who moves pods in the namespace.
-	Driver *Driver `json:"driver,omitempty"`
+	// Driver says who moves pods in Namespace.
+	Namespace string  `json:"namespace,omitempty"`
+	Driver    *Driver `json:"driver,omitempty"`
 }
 
 // Build says what the plugin was built from.
@@ -51,7 +52,7 @@ func (v *Version) Text() string {
 		b.WriteString("serves  no kind of OpenKruise; next: kubectl kruise install --crds-only\n")
 	}
 	if v.Driver != nil {
-		fmt.Fprintf(&b, "driver  %s\n", v.Driver.Sentence())
+		fmt.Fprintf(&b, "driver  %s (namespace %s)\n", v.Driver.Sentence(), Clean(v.Namespace))
 	}
 	return b.String()
 }

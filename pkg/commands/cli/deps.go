@@ -17,6 +17,8 @@ type Deps struct {
 	Config genericclioptions.RESTClientGetter
 	// Now is the clock.
 	Now func() time.Time
+	// Random gives seeds and unique names.
+	Random func() uint64
 	// LookupEnv reads the environment.
 	LookupEnv func(key string) (string, bool)
 	// Hostname names this machine in the holder of a Lease.

@@ -6,10 +6,10 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/kubectl-kruise/kubectl-kruise/pkg/apis/apps/v1alpha1"
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/apis/apps/v1beta1"
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/commands/cli"
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/engine/plan"
+	"github.com/kubectl-kruise/kubectl-kruise/pkg/reconcile"
 )
 
 // kind is a kind of workload that the verb knows by name.
@@ -17,16 +17,15 @@ type kind struct {
 	schema.GroupKind
 	// names are what a user may type, the plural first.
 	names []string
-	// versions are those that this build knows, best first; empty for a kind that is not supported yet.
-	versions []string
+	// loop is what drives the kind; nil for a kind that is not supported yet.
+	loop *reconcile.Kind
 }
 
-// kinds lists what a user may name. A kind without versions is recognised so that the refusal can be a clear one.
+// kinds lists what a user may name. A kind without a loop is recognised so that the refusal can be a clear one.
 func kinds() []kind {
 	group := v1beta1.GroupName
 	return []kind{
-		{GroupKind: plan.CloneSetKind, names: []string{v1beta1.CloneSetResource, "cloneset", "clone"},
-			versions: []string{v1beta1.SchemeGroupVersion.Version, v1alpha1.SchemeGroupVersion.Version}},
+		{GroupKind: plan.CloneSetKind, names: []string{v1beta1.CloneSetResource, "cloneset", "clone"}, loop: reconcile.CloneSet()},
 		{GroupKind: schema.GroupKind{Group: "apps", Kind: "Deployment"}, names: []string{"deployments", "deployment", "deploy"}},
 		{GroupKind: schema.GroupKind{Group: "apps", Kind: "StatefulSet"}, names: []string{"statefulsets", "statefulset", "sts"}},
 		{GroupKind: schema.GroupKind{Group: "apps", Kind: "DaemonSet"}, names: []string{"daemonsets", "daemonset", "ds"}},
@@ -77,7 +76,7 @@ func findKind(typed string) (kind, error) {
 		if !contains(k.names, word) || !groupMatches(k, rest) {
 			continue
 		}
-		if len(k.versions) == 0 {
+		if k.loop == nil {
 			return kind{}, cli.Usagef("%s is not supported yet; supported: %s", typed, supported())
 		}
 		return k, nil
@@ -90,7 +89,7 @@ func groupMatches(k kind, rest string) bool {
 		return true
 	}
 	version, group, _ := strings.Cut(rest, ".")
-	return group == k.Group && (len(k.versions) == 0 || contains(k.versions, version))
+	return group == k.Group && (k.loop == nil || contains(k.loop.Versions, version))
 }
 
 func contains(list []string, word string) bool {
@@ -105,7 +104,7 @@ func contains(list []string, word string) bool {
 func supported() string {
 	var names []string
 	for _, k := range kinds() {
-		if len(k.versions) > 0 {
+		if k.loop != nil {
 			names = append(names, strings.ToLower(k.Kind))
 		}
 	}

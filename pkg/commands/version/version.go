@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
 
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/cluster"
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/commands/cli"
@@ -106,8 +107,32 @@ func askServer(ctx context.Context, deps *cli.Deps, v *view.Version) error {
 		return fmt.Errorf("server version: %w", cluster.Explain(err))
 	}
 	v.Server = server.GitVersion
-	v.Served, err = served(ctx, client)
-	return err
+	if v.Served, err = served(ctx, client); err != nil {
+		return err
+	}
+	return whoDrives(ctx, deps, config, v)
+}
+
+// whoDrives reads the Leases that decide about the namespace. Where they may not be read it stays unknown.
+func whoDrives(ctx context.Context, deps *cli.Deps, config *rest.Config, v *view.Version) error {
+	namespace, err := deps.Namespace()
+	if err != nil {
+		return err
+	}
+	client, err := cluster.Connect(config)
+	if err != nil {
+		return err
+	}
+	driver := view.Driver{Kind: view.DriverUnknown}
+	if facts, err := cluster.ReadLeases(ctx, client, namespace, ""); err == nil && len(facts.Unreadable) == 0 {
+		other, _ := cluster.Above(facts, "", deps.Now())
+		driver = cli.DriverOf(other)
+		if driver.Kind == "" {
+			driver.Kind = view.DriverNone
+		}
+	}
+	v.Namespace, v.Driver = namespace, &driver
+	return nil
 }
 
 // served lists the versions of OpenKruise's groups, ordered as the server prefers them.

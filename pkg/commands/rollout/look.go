@@ -1,0 +1,51 @@
+package rollout
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kubectl-kruise/kubectl-kruise/pkg/apis/apps/v1beta1"
+	"github.com/kubectl-kruise/kubectl-kruise/pkg/apis/features"
+	"github.com/kubectl-kruise/kubectl-kruise/pkg/cluster"
+	"github.com/kubectl-kruise/kubectl-kruise/pkg/commands/cli"
+	"github.com/kubectl-kruise/kubectl-kruise/pkg/engine/plan"
+	"github.com/kubectl-kruise/kubectl-kruise/pkg/reconcile"
+	"github.com/kubectl-kruise/kubectl-kruise/pkg/view"
+)
+
+// look plans once for the workload, which may be one that is not stored. Nothing is written.
+func (s *subject) look(ctx context.Context, deps *cli.Deps, set *v1beta1.CloneSet, gates features.Gates) (view.Planned, error) {
+	scene := reconcile.Scene{Now: deps.Now(), Subject: set, Parts: map[schema.GroupKind][]plan.Object{}, Seed: deps.Random()}
+	for _, part := range s.served.Parts {
+		selector, err := part.Selector(set)
+		if err != nil {
+			return view.Planned{}, fmt.Errorf("%s: %w", s.target, err)
+		}
+		all, _, err := s.client.List(ctx, part.GroupKind, cluster.Scope{Namespace: s.namespace, Labels: selector})
+		if err != nil {
+			return view.Planned{}, fmt.Errorf("list the parts of %s: %w", s.target, cluster.Explain(err))
+		}
+		scene.Parts[part.GroupKind] = slices.DeleteFunc(all, func(object plan.Object) bool {
+			return !owns(set, object) && !(part.Ownerless && len(object.GetOwnerReferences()) == 0)
+		})
+	}
+	planner := s.served.New(reconcile.Settings{Gates: gates, APIVersion: s.served.APIVersion})
+	decision, err := planner.Decide(scene)
+	if err != nil {
+		return view.Planned{}, fmt.Errorf("%s: %w", s.target, err)
+	}
+	head := view.Head{At: scene.Now, Subject: view.Subject{Kind: s.target.kind.Kind, Namespace: s.namespace, Name: s.target.name}}
+	return view.Planned{Head: head, Object: set, Plan: decision.Plan, Counts: decision.Counts}, nil
+}
+
+func owns(set *v1beta1.CloneSet, object plan.Object) bool {
+	for _, owner := range object.GetOwnerReferences() {
+		if owner.UID == set.UID {
+			return true
+		}
+	}
+	return false
+}
