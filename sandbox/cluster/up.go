@@ -233,9 +233,9 @@ func (s *Sandbox) push(ctx context.Context, images image.Set) error {
 	return images.Push(ctx, addr)
 }
 
-// wait polls until the condition holds. It gives up when ctx ends, when a component dies, or after two minutes.
+// wait polls until the condition holds. It gives up when ctx ends, when a component dies, or after five minutes.
 func (s *Sandbox) wait(ctx context.Context, what string, holds func() bool) error {
-	deadline := time.Now().Add(2 * time.Minute)
+	deadline := time.Now().Add(5 * time.Minute)
 	for !holds() {
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("waiting for %s: %w", what, context.Cause(ctx))
@@ -248,7 +248,7 @@ func (s *Sandbox) wait(ctx context.Context, what string, holds func() bool) erro
 			}
 		}
 		if time.Now().After(deadline) {
-			return fmt.Errorf("%s not ready after two minutes; see the logs in %s", what, s.path("log"))
+			return fmt.Errorf("%s not ready after five minutes; see the logs in %s", what, s.path("log"))
 		}
 		time.Sleep(50 * time.Millisecond)
 	}

@@ -91,7 +91,7 @@ func (b *box) mustKubectl(stdin string, args ...string) string {
 // eventually polls until the condition holds.
 func (b *box) eventually(what string, holds func() (string, bool)) {
 	b.t.Helper()
-	ctx, cancel := context.WithTimeout(b.t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(b.t.Context(), 3*time.Minute)
 	defer cancel()
 	for tick := time.NewTicker(100 * time.Millisecond); ; {
 		seen, ok := holds()
@@ -101,7 +101,7 @@ func (b *box) eventually(what string, holds func() (string, bool)) {
 		}
 		select {
 		case <-ctx.Done():
-			b.t.Fatalf("%s: not within a minute; last seen:\n%s", what, seen)
+			b.t.Fatalf("%s: not within three minutes; last seen:\n%s", what, seen)
 		case <-tick.C:
 		}
 	}

@@ -68,7 +68,7 @@ func TestLifecycle(t *testing.T) {
 	}
 	b.mustKubectl(pods, "apply", "-f", "-")
 	for _, pod := range []string{"web", "fake"} {
-		b.mustKubectl("", "wait", "--for=condition=Ready", "pod/"+pod, "--timeout=60s")
+		b.mustKubectl("", "wait", "--for=condition=Ready", "pod/"+pod, "--timeout=180s")
 		b.changesOneContainer(pod)
 	}
 	b.eventually("an unknown tag is not found", func() (string, bool) {
@@ -140,7 +140,7 @@ func (b *box) loadsAnArchive() {
 	}
 	for name, policy := range map[string]string{"imported": "Never", "pushed": "Always"} {
 		b.mustKubectl("", "run", name, "--image=example.com/own/thing:7", "--image-pull-policy="+policy)
-		b.mustKubectl("", "wait", "--for=condition=Ready", "pod/"+name, "--timeout=60s")
+		b.mustKubectl("", "wait", "--for=condition=Ready", "pod/"+name, "--timeout=180s")
 	}
 }
 
