@@ -241,9 +241,9 @@ func (m *mover) chain(x *pod, writes inplace.Writes) plan.Action {
 		then := a
 		a = plan.Action{Verb: plan.Patch, On: x.ref(), Subresource: plan.ResizeSubresource, Change: writes.Resize, Why: why, Failed: failed, Then: &then}
 	}
-	if writes.NotReady != nil {
-		if !reported(x.Pod.Pod, writes.Update.Images) && a.Subresource == "" {
-			// A container that starts in between would be taken for the new one: there is no image id to tell them apart.
+	if writes.NotReady != nil && !outOfService(x.Pod.Pod) {
+		if a.Subresource == "" && (!x.Facts.complete || !running(x.Pod.Pod, writes.Update.Images)) {
+			// A container that starts in between would be taken for the one that the change asks for.
 			a.ResourceVersion = x.ResourceVersion
 		}
 		then := a
@@ -254,12 +254,21 @@ func (m *mover) chain(x *pod, writes inplace.Writes) plan.Action {
 	return a
 }
 
-// reported says that all of the named containers have a status.
-func reported(pod *corev1.Pod, images map[string]string) bool {
+// outOfService says that the pod's conditions keep traffic away already. Who relies on it writes at the version that was
+// judged.
+func outOfService(x *corev1.Pod) bool {
+	updating, ready := condition(x, keys.InPlaceUpdateReady), condition(x, corev1.PodReady)
+	return updating != nil && updating.Status == corev1.ConditionFalse && (ready == nil || ready.Status != corev1.ConditionTrue)
+}
+
+// running says that all of the named containers are ready, so that none of them is about to be replaced.
+func running(x *corev1.Pod, images map[string]string) bool {
 	found := 0
-	for i := range pod.Status.ContainerStatuses {
-		if _, ok := images[pod.Status.ContainerStatuses[i].Name]; ok {
-			found++
+	for i := range x.Status.ContainerStatuses {
+		if s := &x.Status.ContainerStatuses[i]; s.Ready {
+			if _, ok := images[s.Name]; ok {
+				found++
+			}
 		}
 	}
 	return found == len(images)

@@ -4,6 +4,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/apis/apps/v1beta1"
@@ -34,6 +35,10 @@ type Planner struct {
 	Gates           features.Gates
 	// Names is the seed of the first round; each round takes another.
 	Names cloneset.Names
+	// TemplateFacts and RevisionFacts work out facts; nil means as the planner would. Whoever plays very many histories
+	// of few templates may remember them.
+	TemplateFacts func(*corev1.PodTemplateSpec) (*revision.Facts, error)
+	RevisionFacts func(*appsv1.ControllerRevision) (*revision.Facts, error)
 
 	pods      map[types.UID]podFacts
 	revisions map[types.UID]*revision.Facts
@@ -82,8 +87,13 @@ func (p *Planner) World(v *sim.View, failures []sim.Failure, cached bool) (clone
 	pods := v.List(plan.PodKind)
 	w.Pods = make([]cloneset.Pod, 0, len(pods))
 	for _, obj := range pods {
-		if pod := obj.(*corev1.Pod); pod.Namespace == p.Namespace && owned(pod, set.UID) {
+		if pod := obj.(*corev1.Pod); pod.Namespace == p.Namespace && owned(pod.OwnerReferences, set.UID) {
 			w.Pods = append(w.Pods, cloneset.Pod{Pod: pod})
+		}
+	}
+	for _, obj := range v.List(plan.ClaimKind) {
+		if claim := obj.(*corev1.PersistentVolumeClaim); claim.Namespace == p.Namespace && owned(claim.OwnerReferences, set.UID) {
+			w.Claims = append(w.Claims, claim)
 		}
 	}
 	for _, obj := range v.List(plan.ControllerRevisionKind) {
@@ -97,9 +107,9 @@ func (p *Planner) World(v *sim.View, failures []sim.Failure, cached bool) (clone
 	return w, true
 }
 
-func owned(pod *corev1.Pod, uid types.UID) bool {
-	for i := range pod.OwnerReferences {
-		if pod.OwnerReferences[i].UID == uid {
+func owned(owners []metav1.OwnerReference, uid types.UID) bool {
+	for i := range owners {
+		if owners[i].UID == uid {
 			return true
 		}
 	}
@@ -125,13 +135,22 @@ func (p *Planner) fill(w *cloneset.World) {
 		facts, ok := p.revisions[rev.UID]
 		if !ok {
 			// Facts of a revision that cannot be read stay nil; the planner reports it.
-			facts, _ = revision.FactsOfRevision(rev.ControllerRevision, cloneset.DefaultTemplate)
+			if p.RevisionFacts != nil {
+				facts, _ = p.RevisionFacts(rev.ControllerRevision)
+			} else {
+				facts, _ = revision.FactsOfRevision(rev.ControllerRevision, cloneset.DefaultTemplate)
+			}
 			p.revisions[rev.UID] = facts
 		}
 		rev.Facts = facts
 	}
 	if t := &p.template; t.facts == nil || t.uid != w.Set.UID || t.generation != w.Set.Generation {
-		facts, _ := revision.FactsOf(&w.Set.Spec.Template, cloneset.DefaultTemplate)
+		var facts *revision.Facts
+		if p.TemplateFacts != nil {
+			facts, _ = p.TemplateFacts(&w.Set.Spec.Template)
+		} else {
+			facts, _ = revision.FactsOf(&w.Set.Spec.Template, cloneset.DefaultTemplate)
+		}
 		*t = templateFacts{w.Set.UID, w.Set.Generation, facts}
 	}
 	w.Template = p.template.facts

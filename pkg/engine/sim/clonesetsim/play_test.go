@@ -3,14 +3,17 @@ package clonesetsim_test
 import (
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/apis/apps/v1beta1"
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/engine/cloneset"
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/engine/plan"
+	"github.com/kubectl-kruise/kubectl-kruise/pkg/engine/revision"
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/engine/sim"
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/engine/sim/clonesetsim"
 )
@@ -31,12 +34,11 @@ type outcome struct {
 // play runs a history and checks it from the first write to the end.
 func play(h *history, trace func(string, ...any)) (outcome, error) {
 	c := sim.New(sim.Config{Seed: h.seed, Kinds: []sim.Kind{clonesetsim.Kind()}, Stages: sim.PodStages(h.pace), Nodes: nodes()})
-	k := &checker{c: c, rollback: h.rollback, knows: map[string]*knowledge{}, took: map[types.UID]taken{}, made: map[types.UID]string{}}
+	k := &checker{c: c, rollback: h.rollback, knows: map[string]*knowledge{}, took: map[types.UID]taken{}, moves: map[types.UID]taken{}, made: map[types.UID]string{}}
 	c.Observe(k.wrote)
 	run := &sim.Run{Cluster: c, Interval: h.interval, WriteTime: h.write, Faults: h.faults, Events: h.events(), Trace: trace}
 	for i, name := range []string{"a", "b"} {
-		run.Drivers = append(run.Drivers, k.driver(name, &clonesetsim.Planner{Namespace: namespace, Name: setName, Gates: gates(h.rollback),
-			Names: cloneset.Names(h.seed + uint64(i)<<32)}, sim.NewView(c, h.lag), run))
+		run.Drivers = append(run.Drivers, k.driver(name, h.planner(uint64(i)), sim.NewView(c, h.lag), run))
 	}
 	if _, err := c.Create(user, plan.CloneSetKind, h.spec.set()); err != nil {
 		return outcome{}, err
@@ -52,6 +54,42 @@ func play(h *history, trace func(string, ...any)) (outcome, error) {
 	return outcome{rounds: run.Rounds, faulted: run.Faulted, end: k.summary()}, err
 }
 
+// planner is that of the n-th process.
+func (h *history) planner(n uint64) *clonesetsim.Planner {
+	return &clonesetsim.Planner{Namespace: namespace, Name: setName, Gates: gates(h.rollback), Names: cloneset.Names(h.seed + n<<32),
+		TemplateFacts: templateFacts, RevisionFacts: revisionFacts}
+}
+
+// remembered holds the facts of the few templates of all histories.
+var remembered sync.Map
+
+func templateFacts(t *corev1.PodTemplateSpec) (*revision.Facts, error) {
+	var key strings.Builder
+	for i := range t.Spec.Containers {
+		key.WriteString(t.Spec.Containers[i].Image)
+		for _, e := range t.Spec.Containers[i].Env {
+			key.WriteString("," + e.Name + "=" + e.Value)
+		}
+		key.WriteByte(' ')
+	}
+	return remember("template "+key.String(), func() (*revision.Facts, error) { return revision.FactsOf(t, cloneset.DefaultTemplate) })
+}
+
+func revisionFacts(r *appsv1.ControllerRevision) (*revision.Facts, error) {
+	return remember(string(r.Data.Raw), func() (*revision.Facts, error) { return revision.FactsOfRevision(r, cloneset.DefaultTemplate) })
+}
+
+func remember(key string, work func() (*revision.Facts, error)) (*revision.Facts, error) {
+	if known, ok := remembered.Load(key); ok {
+		return known.(*revision.Facts), nil
+	}
+	facts, err := work()
+	if err == nil {
+		remembered.Store(key, facts)
+	}
+	return facts, err
+}
+
 func (k *checker) driver(name string, p *clonesetsim.Planner, v *sim.View, run *sim.Run) *sim.Driver {
 	return &sim.Driver{Name: name, View: v, Forget: p.Forget, Plan: func(v *sim.View, failures []sim.Failure) (*plan.Plan, error) {
 		w, ok := p.World(v, failures, true)
@@ -65,8 +103,8 @@ func (k *checker) driver(name string, p *clonesetsim.Planner, v *sim.View, run *
 		if err := k.planned(name, v, out); err != nil {
 			return nil, err
 		}
-		if run.Rounds%5 == 0 {
-			if err := k.again(p, v, failures, out); err != nil {
+		if run.Rounds%10 == 0 {
+			if err := k.again(p, v, failures, out, run.Rounds%40 != 0); err != nil {
 				return nil, err
 			}
 		}
@@ -152,7 +190,7 @@ func (h *history) plain() bool {
 // resumed starts a process without any memory and lets it look around at several times: it must find nothing to do.
 func (k *checker) resumed(run *sim.Run, h *history) error {
 	before := k.c.List(plan.PodKind)
-	fresh := &clonesetsim.Planner{Namespace: namespace, Name: setName, Gates: gates(h.rollback), Names: cloneset.Names(h.seed + 7<<32)}
+	fresh := h.planner(7)
 	for i := 0; i == 0 || run.Rounds < minRounds; i++ {
 		if err := run.Until(k.c.Elapsed()+time.Duration(i)*time.Minute, maxRounds); err != nil {
 			return err

@@ -1,6 +1,7 @@
 package clonesetsim_test
 
 import (
+	"flag"
 	"fmt"
 	"strings"
 	"testing"
@@ -15,6 +16,7 @@ import (
 
 // family narrows the histories of one test, so that all corners get their share.
 type family struct {
+	number   int
 	name     string
 	policies []v1beta1.PodUpdatePolicy
 	surge    []string
@@ -70,11 +72,11 @@ var (
 	drawSeconds   = rapid.IntRange(0, 60)
 	drawVersion   = rapid.IntRange(1, 4)
 	drawIndex     = rapid.IntRange(0, 9)
-	drawSteps     = rapid.IntRange(1, 6)
+	drawSteps     = rapid.IntRange(1, 5)
 	drawFaults    = rapid.IntRange(1, 3)
 	drawWrite     = rapid.IntRange(0, 40)
 	drawLag       = rapid.SampledFrom([]time.Duration{0, 50 * time.Millisecond, 700 * time.Millisecond, 3 * time.Second})
-	drawInterval  = rapid.SampledFrom([]time.Duration{200 * time.Millisecond, time.Second})
+	drawInterval  = rapid.SampledFrom([]time.Duration{200 * time.Millisecond, time.Second, 3 * time.Second, 3 * time.Second})
 	drawWriteTime = rapid.SampledFrom([]time.Duration{time.Millisecond, 30 * time.Millisecond, 300 * time.Millisecond})
 	drawPace      = rapid.IntRange(0, 2)
 	drawSpan      = rapid.SampledFrom([]time.Duration{time.Second, 5 * time.Second, 20 * time.Second, 2 * time.Minute, 10 * time.Minute})
@@ -84,6 +86,10 @@ var (
 
 // draw makes a history of the family.
 func (f *family) draw(t *rapid.T) *history {
+	// All families start from the same seed; the salt makes their histories differ.
+	for range f.number {
+		drawSeed.Draw(t, "salt")
+	}
 	h := &history{
 		seed: uint64(drawSeed.Draw(t, "seed")), rollback: drawRare.Draw(t, "rollback") == 7,
 		lag: drawLag.Draw(t, "lag"), interval: drawInterval.Draw(t, "interval"), write: drawWriteTime.Draw(t, "write time"),
@@ -159,6 +165,9 @@ func (f *family) fault(t *rapid.T, already int) sim.Fault {
 	} else if drawBool.Draw(t, "second write") {
 		fault.At = 1
 	}
+	if fault.Kind == sim.Intrude {
+		fault.For = min(fault.For, 20*time.Second)
+	}
 	if fault.Kind == sim.LoseWatch {
 		switch drawWatch.Draw(t, "watch") {
 		case 3:
@@ -184,17 +193,66 @@ var paces = []sim.Pace{
 		Terminate: between(1000, 40000), Retry: between(10000, 10000), NodeLost: between(20000, 40000), Evict: between(100000, 300000)},
 }
 
+// tally adds up what the histories had in them.
+type tally struct {
+	histories, rounds, shortest, longest int
+	faults                               sim.Counts
+	deeds                                [deeds]int
+}
+
+func (c *tally) add(h *history, out outcome) {
+	c.histories++
+	c.rounds += out.rounds
+	c.longest = max(c.longest, out.rounds)
+	if c.shortest == 0 || out.rounds < c.shortest {
+		c.shortest = out.rounds
+	}
+	for k, n := range out.faulted {
+		c.faults[k] += n
+	}
+	for _, s := range h.steps {
+		c.deeds[s.what]++
+	}
+}
+
+func (c *tally) String() string {
+	var words []string
+	for k, n := range c.faults {
+		if n > 0 {
+			words = append(words, fmt.Sprintf("%s %d", sim.FaultKind(k), n))
+		}
+	}
+	for k, n := range c.deeds {
+		if n > 0 {
+			words = append(words, fmt.Sprintf("%s %d", deedNames[k], n))
+		}
+	}
+	return fmt.Sprintf("%d histories: %d rounds (%d to %d each), %s", c.histories, c.rounds, c.shortest, c.longest, strings.Join(words, ", "))
+}
+
+// TestHistories plays random histories and checks every write and every end. What a family prints tells what it saw;
+// -rapid.seed plays the same ones again.
 func TestHistories(t *testing.T) {
+	t.Parallel()
+	t.Logf("histories: seed %s, %s for each of %d families", flag.Lookup("rapid.seed").Value, flag.Lookup("rapid.checks").Value, len(families))
 	for i := range families {
 		f := &families[i]
+		f.number = i
 		t.Run(f.name, func(t *testing.T) {
 			t.Parallel()
+			var all tally
 			rapid.Check(t, func(t *rapid.T) {
 				h := f.draw(t)
-				if out, err := play(h, nil); err != nil {
+				out, err := play(h, nil)
+				switch {
+				case err != nil:
 					t.Fatalf("%v\nafter %d rounds of\n%s%s", err, out.rounds, h, retold(h))
+				case out.rounds < minRounds || out.faulted.Total() == 0:
+					t.Fatalf("a history of %d rounds and %d faults proves too little:\n%s", out.rounds, out.faulted.Total(), h)
 				}
+				all.add(h, out)
 			})
+			t.Logf("%s: %s", f.name, &all)
 		})
 	}
 }
