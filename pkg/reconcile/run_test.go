@@ -348,6 +348,30 @@ func TestRunThroughFaults(t *testing.T) {
 	}
 }
 
+// A status that cannot be written is tried again ever more rarely, and holds up nothing else.
+func TestRunWithoutStatus(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t, web("web", 3))
+		s := w.session("laptop/1")
+		tries := 0
+		s.API = &clustertest.Faulty{API: w.server, Choose: func(call clustertest.Call) clustertest.Fault {
+			if call.Kind == plan.CloneSetKind && call.Verb == "patch" {
+				tries++
+				return clustertest.Forbidden
+			}
+			return clustertest.None
+		}}
+		result := w.drive(t.Context(), s, "web", reconcile.RunOptions{Timeout: 10 * time.Minute})
+		if result.Reached || tries > 40 {
+			t.Errorf("reached %v after %d tries", result.Reached, tries)
+		}
+		if diff := cmp.Diff(map[string]int{"app:1 restarts=0 ready=true": 3}, w.tally("web")); diff != "" {
+			t.Errorf("pods (-want +got):\n%s", diff)
+		}
+	})
+}
+
 // A run that is stopped again and again, each time taken up by another process, comes to the same end.
 func TestRunIsTakenUpByOthers(t *testing.T) {
 	t.Parallel()

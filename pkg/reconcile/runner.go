@@ -44,6 +44,8 @@ type runner struct {
 	retry      time.Duration
 	conflicts  int
 	lazyAt     time.Time
+	// lazyRetryAt holds back lazy stages after a failure of theirs.
+	lazyRetryAt time.Time
 	// last is what was carried out without a fault at the last look.
 	last     []plan.Stage
 	waits    []plan.Wait
@@ -155,8 +157,12 @@ func (r *runner) act(ctx context.Context, l look) time.Time {
 		r.seed++
 	}
 	if failures := report.Failures(); len(failures) > 0 {
-		r.failures = failures
-		r.retryAt = r.fail(r.session.Now(), report.RetryAfter)
+		again := r.fail(r.session.Now(), report.RetryAfter)
+		if !slices.ContainsFunc(failures, func(o cluster.Outcome) bool { return !r.lazy(o.Stage) }) {
+			r.lazyRetryAt = again // the status itself cannot be written: there is nothing to say and nowhere to say it
+			return r.session.Now()
+		}
+		r.failures, r.retryAt = failures, again
 		return r.session.Now() // to say so in the status
 	}
 	if len(report.Conflicts()) > 0 {
@@ -176,7 +182,7 @@ func (r *runner) act(ctx context.Context, l look) time.Time {
 func (r *runner) due(p *plan.Plan, now time.Time) ([]plan.Stage, time.Time) {
 	var lazy, busy []plan.Stage
 	for _, stage := range p.Stages {
-		if slices.Contains(r.target.Lazy, stage.Name) {
+		if r.lazy(stage.Name) {
 			lazy = append(lazy, stage)
 		} else {
 			busy = append(busy, stage)
@@ -188,6 +194,9 @@ func (r *runner) due(p *plan.Plan, now time.Time) ([]plan.Stage, time.Time) {
 	} else {
 		r.retryAt = time.Time{}
 	}
+	if len(lazy) > 0 && now.Before(r.lazyRetryAt) {
+		later, lazy = earliest(later, r.lazyRetryAt), nil
+	}
 	if next := r.lazyAt.Add(lazyEvery); len(lazy) > 0 && now.Before(next) && (len(busy) > 0 || len(p.Waits) > 0) {
 		later, lazy = earliest(later, next), nil
 	}
@@ -196,6 +205,8 @@ func (r *runner) due(p *plan.Plan, now time.Time) ([]plan.Stage, time.Time) {
 	}
 	return append(busy, lazy...), later
 }
+
+func (r *runner) lazy(stage string) bool { return slices.Contains(r.target.Lazy, stage) }
 
 // fail is when to try again after a failure.
 func (r *runner) fail(now time.Time, asked time.Duration) time.Time {
