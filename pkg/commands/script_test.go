@@ -52,6 +52,8 @@ func TestScripts(t *testing.T) {
 			"plain":      plain,
 			"objects":    objects,
 			"interrupt":  interrupt,
+			"hold":       hold,
+			"role":       role,
 		},
 	})
 }
@@ -213,4 +215,32 @@ func (w *watched) Write(b []byte) (int, error) {
 		w.seen()
 	}
 	return n, err
+}
+
+// hold makes a live Lease: hold NAME HOLDER.
+func hold(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: hold NAME HOLDER")
+	}
+	now := time.Now().UTC().Format("2006-01-02T15:04:05.000000Z")
+	manifest := fmt.Sprintf(`{"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": %q},
+		"spec": {"holderIdentity": %q, "leaseDurationSeconds": 300, "acquireTime": %q, "renewTime": %q}}`, args[0], args[1], now, now)
+	cmd := exec.Command("kubectl", "apply", "--server-side", "--force-conflicts", "-f", "-")
+	cmd.Env, cmd.Stdin = environment(ts), strings.NewReader(manifest)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		ts.Fatalf("%v\n%s", err, out)
+	}
+}
+
+// role copies the first manifest of a document: role DOCUMENT FILE.
+func role(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: role DOCUMENT FILE")
+	}
+	_, rest, found := strings.Cut(ts.ReadFile(args[0]), "```yaml\n")
+	manifest, _, ended := strings.Cut(rest, "```")
+	if !found || !ended {
+		ts.Fatalf("%s has no manifest", args[0])
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(manifest), 0o644))
 }

@@ -130,7 +130,8 @@ func (n *Narrator) actedOn(e Acted) []Line {
 		n.moved++
 		progress = fmt.Sprintf("%d of %d", n.last.Counts.Updated+n.moved, n.last.Counts.ExpectedUpdated)
 	}
-	if v.Note != "" {
+	// That an old pod goes to make room for a new one is what a rollout is about.
+	if v.Note != "" && (v.Reason != plan.ReasonSpecified || v.Updated) {
 		progress = strings.TrimSpace(progress + "  " + Clean(v.Note))
 	}
 	return []Line{n.podLine(*n.last, v.Name, said+map[bool]string{true: " (dry run)"}[e.DryRun], progress, e.Head)}

@@ -156,17 +156,15 @@ func (o *options) ending(ctx context.Context, c *chorus, err error) error {
 	var held *cluster.LeaseHeldError
 	var end *cli.Error
 	switch {
+	case ctx.Err() != nil && errors.As(context.Cause(ctx), &end):
+		c.print(view.Line{Text: "stopped; nothing is lost, pods keep running"})
+		return end
 	case errors.As(err, &stopped) && (stopped.Why == view.StopDriver || stopped.Why == view.StopLeaseLost):
 		return &cli.Error{Code: cli.Superseded, Err: err}
 	case errors.As(err, &held):
 		return fmt.Errorf("%s is driven by another: %s", o.where(), cli.DriverOf(held.Driver).Sentence())
-	case err != nil:
-		return err
-	case errors.As(context.Cause(ctx), &end):
-		c.print(view.Line{Text: "stopped; nothing is lost, pods keep running"})
-		return end
 	}
-	return nil
+	return err
 }
 
 // chorus has a narrator for each workload.

@@ -20,6 +20,9 @@ import (
 func (s *subject) look(ctx context.Context, deps *cli.Deps, set *v1beta1.CloneSet, gates features.Gates) (view.Planned, error) {
 	scene := reconcile.Scene{Now: deps.Now(), Subject: set, Parts: map[schema.GroupKind][]plan.Object{}, Seed: deps.Random()}
 	for _, part := range s.served.Parts {
+		if part.Needed != nil && !part.Needed(set) {
+			continue
+		}
 		selector, err := part.Selector(set)
 		if err != nil {
 			return view.Planned{}, fmt.Errorf("%s: %w", s.target, err)
