@@ -6,6 +6,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
@@ -30,6 +31,7 @@ func CloneSet() *Kind {
 		Parts: []Part{
 			{GroupKind: plan.PodKind, Selector: cloneSetSelector},
 			{GroupKind: plan.ControllerRevisionKind, Selector: cloneSetSelector, Ownerless: true},
+			{GroupKind: plan.ClaimKind, Selector: claimSelector, Needed: hasClaimTemplates},
 		},
 		Lazy:    []string{cloneset.StageStatus, cloneset.StageTrim},
 		New:     func(s Settings) Planner { return &cloneSetPlanner{settings: s} },
@@ -50,6 +52,20 @@ func cloneSetSelector(subject plan.Object) (string, error) {
 		return "", fmt.Errorf("spec.selector: must not be empty")
 	}
 	return selector.String(), nil
+}
+
+// claimSelector is what every claim of the set has: the labels that its pods are chosen by (cloneset.md 10.3).
+func claimSelector(subject plan.Object) (string, error) {
+	set, ok := subject.(*v1beta1.CloneSet)
+	if !ok {
+		return "", fmt.Errorf("%T is not a CloneSet", subject)
+	}
+	return labels.Set(set.Spec.Selector.MatchLabels).String(), nil
+}
+
+func hasClaimTemplates(subject plan.Object) bool {
+	set, ok := subject.(*v1beta1.CloneSet)
+	return ok && len(set.Spec.VolumeClaimTemplates) > 0
 }
 
 // cloneSetReached follows the status: the present generation was looked at, there are as many pods as wanted, as many
@@ -92,6 +108,7 @@ func (p *cloneSetPlanner) Decide(scene Scene) (*Decision, error) {
 	world := cloneset.World{
 		Now: scene.Now, Gates: p.settings.Gates, Set: set, OwnerAPIVersion: p.settings.APIVersion, Names: cloneset.Names(scene.Seed),
 		Template: p.templateFacts(set), Pods: p.podsOf(scene), Revisions: p.revisionsOf(scene),
+		Claims: claimsOf(scene),
 	}
 	for _, failure := range scene.Failures {
 		world.Failures = append(world.Failures, cloneset.Failure{Stage: failure.Stage, Message: failure.Err.Error()})
@@ -132,6 +149,16 @@ func (p *cloneSetPlanner) podsOf(scene Scene) []cloneset.Pod {
 		list = append(list, cloneset.Pod{Pod: pod, Facts: known.facts})
 	}
 	p.pods = kept
+	return list
+}
+
+func claimsOf(scene Scene) []*corev1.PersistentVolumeClaim {
+	var list []*corev1.PersistentVolumeClaim
+	for _, obj := range scene.Parts[plan.ClaimKind] {
+		if claim, ok := obj.(*corev1.PersistentVolumeClaim); ok {
+			list = append(list, claim)
+		}
+	}
 	return list
 }
 

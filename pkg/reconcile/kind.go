@@ -41,6 +41,9 @@ type Part struct {
 	Selector func(subject plan.Object) (string, error)
 	// Ownerless says that objects without any owner, if the selector matches, belong to the subject too.
 	Ownerless bool
+	// Needed says that the subject can have such objects; they are not read for one that cannot, so that nobody needs
+	// rights for nothing. Nil means always.
+	Needed func(subject plan.Object) bool
 }
 
 // Settings are the same for all looks at a subject.

@@ -38,6 +38,9 @@ func (s *Session) sightOf(t Target, object plan.Object, changed func(types.UID),
 		return nil, err
 	}
 	for _, part := range t.Parts {
+		if part.Needed != nil && !part.Needed(object) {
+			continue
+		}
 		selector, err := part.Selector(object)
 		if err != nil {
 			return nil, err
@@ -133,6 +136,9 @@ func (v *sight) of(subject plan.Object) (map[schema.GroupKind][]plan.Object, err
 	parts := map[schema.GroupKind][]plan.Object{}
 	for _, part := range v.kind.Parts {
 		m := v.parts[part.GroupKind]
+		if m == nil {
+			continue
+		}
 		list := m.Owned(subject.GetUID())
 		if part.Ownerless {
 			more, err := v.ownerless(part, subject)

@@ -23,6 +23,9 @@ func (s *subject) look(ctx context.Context, deps *cli.Deps, set *v1beta1.CloneSe
 		if part.Needed != nil && !part.Needed(set) {
 			continue
 		}
+		if part.Needed != nil && !part.Needed(set) {
+			continue
+		}
 		selector, err := part.Selector(set)
 		if err != nil {
 			return view.Planned{}, fmt.Errorf("%s: %w", s.target, err)
