@@ -18,9 +18,16 @@ func (f *DriveFlags) Add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.mode, "mode", "", "Who drives when the leases of kruise-system may not be read: local (here) or delegate (whoever is there)")
 }
 
+// LocalGates are the feature gates of a loop that runs on the operator's machine: there is no node daemon to rely on, so
+// an in-place update renews env from metadata only at the next restart (inplace.md 11).
+func LocalGates() features.Gates { return features.Defaults().With(features.KruiseDaemon, false) }
+
+// noDaemon goes before what the user says, who may know better.
+const noDaemon = "KruiseDaemon=false,"
+
 // Parse checks the values.
 func (f *DriveFlags) Parse() (features.Gates, cluster.Mode, error) {
-	gates, err := features.Parse(f.gates)
+	gates, err := features.Parse(noDaemon + f.gates)
 	if err != nil {
 		return gates, "", Usagef("--feature-gates: %w", err)
 	}

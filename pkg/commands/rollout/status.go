@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/kubectl-kruise/kubectl-kruise/pkg/apis/features"
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/commands/cli"
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/reconcile"
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/view"
@@ -63,7 +62,7 @@ func (f *statusFlags) toOptions(t target) (*options, error) {
 	case f.watch && output == cli.YAML:
 		return nil, cli.Usagef("--output %q: want json with --watch", f.output)
 	}
-	return &options{target: t, timeout: f.timeout, output: output, plain: f.plain, gates: features.Defaults()}, nil
+	return &options{target: t, timeout: f.timeout, output: output, plain: f.plain, gates: cli.LocalGates()}, nil
 }
 
 func (o *options) runStatus(ctx context.Context, deps *cli.Deps, watch bool) error {

@@ -1,0 +1,23 @@
+package cli
+
+import (
+	"testing"
+
+	"github.com/kubectl-kruise/kubectl-kruise/pkg/apis/features"
+)
+
+func TestDriveFlagsGates(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]bool{"": false, "KruiseDaemon=true": true, "CloneSetShortHash=true": false} {
+		gates, _, err := (&DriveFlags{gates: text}).Parse()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := gates.Enabled(features.InPlaceUpdateEnvFromMetadata); got != want {
+			t.Errorf("--feature-gates %q: InPlaceUpdateEnvFromMetadata is %v, want %v", text, got, want)
+		}
+	}
+	if gates, _, _ := (&DriveFlags{}).Parse(); gates != LocalGates() {
+		t.Error("without the flag the gates differ from LocalGates")
+	}
+}
