@@ -4,12 +4,15 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/commands/cli"
@@ -32,6 +35,7 @@ func depsFor(out, errOut io.Writer, env map[string]string) cli.Deps {
 	return cli.Deps{
 		IOStreams: genericiooptions.IOStreams{In: strings.NewReader(""), Out: out, ErrOut: errOut},
 		Now:       func() time.Time { return time.Unix(1700000000, 0) },
+		Random:    func() uint64 { return 4 },
 		LookupEnv: func(key string) (string, bool) { v, ok := env[key]; return v, ok },
 		Hostname:  func() (string, error) { return "laptop", nil },
 	}
@@ -114,5 +118,47 @@ func TestASignalExplainsTheErrorThatItCaused(t *testing.T) {
 	code := Main(ctx, depsFor(&out, &errOut, nil), []string{"version", "--server", "http://127.0.0.1:1"})
 	if code != cli.Terminated || errOut.String() != "" {
 		t.Errorf("got code %d and %q, want %d and silence", code, errOut.String(), cli.Terminated)
+	}
+}
+
+// emptyCluster is an API server that serves no kind at all.
+func emptyCluster(t *testing.T) string {
+	t.Helper()
+	server := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+func TestAMissingKindNamesTheNextCommand(t *testing.T) {
+	t.Parallel()
+	for _, line := range []string{"rollout cloneset/web", "rollout status cloneset/web", "reconcile"} {
+		got := run(t, nil, append(strings.Fields(line), "--server", emptyCluster(t))...)
+		want := result{Code: cli.Failure, ErrOut: "error: the cluster does not know CloneSet.apps.kruise.io; next: kubectl kruise install --crds-only\n"}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: -want +got:\n%s", line, diff)
+		}
+	}
+}
+
+func TestGlobalFlagsReachWhatTheyAreFor(t *testing.T) {
+	t.Parallel()
+	var out, errOut bytes.Buffer
+	deps := depsFor(&out, &errOut, nil)
+	level := 0
+	deps.SetLogLevel = func(l int) { level = l }
+	if code := Main(t.Context(), deps, []string{"version", "--client", "-v", "6"}); code != cli.OK || level != 6 {
+		t.Errorf("-v 6: code %d, level %d", code, level)
+	}
+
+	for line, want := range map[string]float32{"": -1, "--qps=20": 20} {
+		root := &cobra.Command{Use: "root"}
+		config := globalFlags(root, &deps)
+		if err := root.PersistentFlags().Parse(strings.Fields(line + " --server=http://127.0.0.1:1")); err != nil {
+			t.Fatal(err)
+		}
+		rest, err := config.ToRESTConfig()
+		if err != nil || rest.QPS != want {
+			t.Errorf("%q: %+v, %v; want QPS %v", line, rest, err, want)
+		}
 	}
 }
