@@ -42,6 +42,10 @@ func words(err error) string {
 		return forbidden(err)
 	case apierrors.IsUnauthorized(err):
 		return "the server does not know who you are; log in again"
+	case replaced(err):
+		return "deleted and made anew in the meantime"
+	case testFailed(err):
+		return "changed by somebody else in the meantime"
 	case apierrors.IsInvalid(err):
 		return "not valid: " + causes(err)
 	case apierrors.IsAlreadyExists(err):
@@ -100,7 +104,13 @@ func causes(err error) string {
 // observeAgain says that the world is not as the plan saw it: another has written the object, replaced it, or taken the
 // name, or a test operation of a JSON patch did not hold.
 func observeAgain(err error) bool {
-	return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || apierrors.IsGone(err) || testFailed(err)
+	return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || apierrors.IsGone(err) || testFailed(err) || replaced(err)
+}
+
+// replaced recognises the answer to a patch that names another UID than the object's: the server takes it for a change.
+func replaced(err error) bool {
+	cause, found := apierrors.StatusCause(err, metav1.CauseTypeFieldValueInvalid)
+	return found && apierrors.IsInvalid(err) && cause.Field == "metadata.uid"
 }
 
 // testFailed recognises the answer to a JSON patch whose test did not hold: not processable, without a single field.

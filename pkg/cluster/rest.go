@@ -133,8 +133,12 @@ func (c *Client) Raw(ctx context.Context, of schema.GroupKind, namespace, name s
 	if err != nil {
 		return nil, err
 	}
-	return client.Get().NamespaceIfScoped(namespace, namespace != "").Resource(kind.Resource).Name(name).
-		SetHeader("Accept", runtime.ContentTypeJSON).Do(ctx).Raw()
+	result := client.Get().NamespaceIfScoped(namespace, namespace != "").Resource(kind.Resource).Name(name).
+		SetHeader("Accept", runtime.ContentTypeJSON).Do(ctx)
+	if err := result.Error(); err != nil { // unlike Raw's own it has the server's words
+		return nil, err
+	}
+	return result.Raw()
 }
 
 // Metadata lists all objects of a namespace without their spec and status.
@@ -311,8 +315,14 @@ func (c *Client) Delete(ctx context.Context, ref plan.Ref, resourceVersion strin
 		return nil, err
 	}
 	left, ok := answer.(plan.Object)
-	if !ok || left.GetDeletionTimestamp() == nil {
+	if !ok || !stays(left) {
 		return nil, nil
 	}
 	return kind.hub(left)
+}
+
+// stays says of what a delete returned that the server still has it. Some kinds are returned after they are gone too.
+func stays(obj plan.Object) bool {
+	grace := obj.GetDeletionGracePeriodSeconds()
+	return obj.GetDeletionTimestamp() != nil && (grace == nil || *grace > 0 || len(obj.GetFinalizers()) > 0)
 }

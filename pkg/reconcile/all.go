@@ -105,7 +105,7 @@ func (s *Session) all(ctx context.Context, held *cluster.Held, namespace string,
 		})
 	}
 	l.run(work)
-	why, err, _ := reasonOf(work)
+	why, _, err := reasonOf(work)
 	if err == nil {
 		return nil
 	}

@@ -92,7 +92,7 @@ func (c *Claim) Run(ctx context.Context, options RunOptions) *Result {
 		result = c.loop(work, r, options)
 	}
 	if result.Why == "" && !result.Reached {
-		result.Why, result.Err, result.Detail = reasonOf(work)
+		result.Why, result.Detail, result.Err = reasonOf(work)
 		r.stand(ctx, result)
 	}
 	result.Failures = r.failures
@@ -240,16 +240,16 @@ func notes(p *plan.Plan) string {
 }
 
 // reasonOf says why a context ended.
-func reasonOf(ctx context.Context) (view.StopReason, error, string) {
+func reasonOf(ctx context.Context) (why view.StopReason, detail string, err error) {
 	cause := context.Cause(ctx)
 	var stop *stopError
 	switch {
 	case errors.As(cause, &stop):
-		return stop.why, stop.err, stop.Error()
+		return stop.why, stop.Error(), stop.err
 	case errors.Is(cause, errTimeout):
-		return view.StopTimeout, nil, ""
+		return view.StopTimeout, "", nil
 	}
-	return view.StopInterrupted, nil, ""
+	return view.StopInterrupted, "", nil
 }
 
 // end tells the result.

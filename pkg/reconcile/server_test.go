@@ -85,7 +85,10 @@ func (s *site) create(name string, replicas int64) {
 			"updateStrategy": map[string]any{"type": "InPlaceIfPossible"},
 			"template": map[string]any{
 				"metadata": map[string]any{"labels": labels},
-				"spec":     map[string]any{"containers": []any{map[string]any{"name": "main", "image": "nginx:1.27"}}},
+				"spec": map[string]any{
+					"tolerations": []any{map[string]any{"operator": "Exists"}}, // fake nodes are tainted
+					"containers":  []any{map[string]any{"name": "main", "image": "nginx:1.27"}},
+				},
 			},
 		},
 	}}

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/apis/apps/v1beta1"
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/cluster"
@@ -80,7 +81,12 @@ func (s *Server) Patch(_ context.Context, ref plan.Ref, subresource string, as t
 	if err != nil {
 		return nil, err
 	}
-	if obj.GetUID() != old.GetUID() || obj.GetResourceVersion() != old.GetResourceVersion() {
+	if obj.GetUID() != old.GetUID() {
+		return nil, errors.NewInvalid(ref.Kind, ref.Name, field.ErrorList{
+			field.Invalid(field.NewPath("metadata", "uid"), obj.GetUID(), "field is immutable"),
+		})
+	}
+	if obj.GetResourceVersion() != old.GetResourceVersion() {
 		return nil, errors.NewConflict(resource(ref.Kind), ref.Name, fmt.Errorf("precondition failed"))
 	}
 	if err := keepRest(old, obj, subresource); err != nil {
@@ -93,7 +99,7 @@ func (s *Server) Patch(_ context.Context, ref plan.Ref, subresource string, as t
 	if reflect.DeepEqual(old, obj) {
 		return clone(old), nil
 	}
-	if !reflect.DeepEqual(field(old, "Spec"), field(obj, "Spec")) {
+	if !reflect.DeepEqual(part(old, "Spec"), part(obj, "Spec")) {
 		obj.SetGeneration(old.GetGeneration() + 1)
 	}
 	return clone(s.store(k, obj)), nil
@@ -116,7 +122,7 @@ func keepRest(old, obj plan.Object, subresource string) error {
 	return nil
 }
 
-func field(obj plan.Object, name string) any {
+func part(obj plan.Object, name string) any {
 	if f := reflect.ValueOf(obj).Elem().FieldByName(name); f.IsValid() {
 		return f.Interface()
 	}
