@@ -13,6 +13,7 @@ import (
 
 // masks hide what differs from run to run.
 var masks = []struct{ pattern, with string }{
+	{`(?m)^ *\d+s  waiting: .*\n(      .*\n)*`, ""}, // said only when something takes long
 	{`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`, "UID"},
 	{`\bcs-demo-[bcdfghjklmnpqrstvwxz2456789]{5}\b`, "cs-demo-POD"},
 	{`\b(\d+m)?\d+(\.\d+)?(ms|s)\b`, "TIME"},

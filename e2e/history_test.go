@@ -30,7 +30,7 @@ func (s *space) record() *history {
 			h.mu.Lock()
 			if _, ok := e.Object.(*corev1.Pod); ok {
 				h.events = append(h.events, e)
-			} else {
+			} else if s.Context().Err() == nil { // the end of the test ends the watch
 				h.broken = fmt.Errorf("the watch said %s: %v", e.Type, e.Object)
 			}
 			h.mu.Unlock()
@@ -102,4 +102,17 @@ func (m moment) ready() int {
 		}
 	}
 	return n
+}
+
+// waiting is the set of messages that waiting containers had.
+func (h *history) waiting() map[string]bool {
+	messages := map[string]bool{}
+	for _, m := range h.moments() {
+		for _, c := range m.pod.Status.ContainerStatuses {
+			if c.State.Waiting != nil {
+				messages[c.State.Waiting.Message] = true
+			}
+		}
+	}
+	return messages
 }

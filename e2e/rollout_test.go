@@ -118,18 +118,19 @@ func TestAnImageThatCannotBePulled(t *testing.T) {
 	s.create("app", "app")
 	before := s.pods()
 
+	h := s.record()
 	p := s.start("kruise", "rollout", "cloneset/app", "--image", "app=lab/app:nosuch")
-	quoted := regexp.MustCompile(`(ErrImagePull|ImagePullBackOff).*?"([^"]+)"`)
+	quoted := regexp.MustCompile(`(?m)(?:ErrImagePull|ImagePullBackOff) for \S+: "(.*)"$`)
 	s.until("the container's message is quoted", func() (bool, string) {
 		for _, m := range quoted.FindAllStringSubmatch(p.output(), -1) {
-			if strings.Contains(m[2], "lab/app:nosuch") && strings.Contains(m[2], "not found") {
+			if messages := h.waiting(); messages[m[1]] && strings.Contains(m[1], "lab/app:nosuch") {
 				return true, ""
 			}
 		}
-		return p.ended(), p.output()
+		return p.ended(), fmt.Sprintf("%s\nmessages of the containers: %v", p.output(), h.waiting())
 	})
 	s.until("the way back is named", func() (bool, string) {
-		return strings.Contains(p.output(), "kubectl kruise rollout cloneset/app --image app=") || p.ended(), p.output()
+		return strings.Contains(p.output(), "kubectl kruise rollout cloneset/app -n "+s.name+" --image app=lab/app:1") || p.ended(), p.output()
 	})
 	if p.ended() {
 		t.Fatalf("the rollout ended:\n%s", p.output())

@@ -51,7 +51,7 @@ func newSpace(t *testing.T) *space {
 
 // dump prints what a person would look at after a failure.
 func (s *space) dump() {
-	for _, args := range []string{"get clonesets,controllerrevisions,pods,leases -o wide", "get events --sort-by=.lastTimestamp", "get clonesets,pods -o yaml"} {
+	for _, args := range []string{"get clonesets,controllerrevisions,pods,leases -o wide", "get events --sort-by=.lastTimestamp", "get clonesets -o yaml", "describe pods"} {
 		cmd := exec.Command("kubectl", append(strings.Fields(args), "-n", s.name)...)
 		cmd.Env = lab.env
 		out, _ := cmd.CombinedOutput()
@@ -142,15 +142,23 @@ func (s *space) pods() map[string]*corev1.Pod {
 	return pods
 }
 
-// settle waits until the status of a CloneSet says that all its replicas are there, as it is written now, and available.
+// settle waits until a CloneSet has its pods, all ready, and its status says of the spec as it is now that they are
+// available.
 func (s *space) settle(name string) *v1alpha1.CloneSet {
 	s.Helper()
 	var set *v1alpha1.CloneSet
 	s.until(name+" has all its pods available", func() (bool, string) {
 		set = s.cloneset(name)
-		st, n := set.Status, *set.Spec.Replicas
-		return st.ObservedGeneration == set.Generation && st.Replicas == n && st.AvailableReplicas == n && st.UpdatedReplicas >= st.ExpectedUpdatedReplicas &&
-			st.UpdatedAvailableReplicas == st.UpdatedReplicas, fmt.Sprintf("generation %d, %+v", set.Generation, st)
+		st, n, ready := set.Status, *set.Spec.Replicas, int32(0)
+		pods := s.pods()
+		for _, p := range pods {
+			if isReady(p) {
+				ready++
+			}
+		}
+		there := ready == n && len(pods) == int(n) && st.Replicas == n && st.AvailableReplicas == n
+		updated := st.UpdatedReplicas >= st.ExpectedUpdatedReplicas && st.UpdatedAvailableReplicas == st.UpdatedReplicas
+		return there && updated && st.ObservedGeneration == set.Generation, fmt.Sprintf("%d pods, generation %d, %+v", len(pods), set.Generation, st)
 	})
 	return set
 }

@@ -21,7 +21,7 @@ run() {
   eval "$1" 2>&1
   echo
 }
-pods='kubectl get pods -o custom-columns=NAME:.metadata.name,UID:.metadata.uid,IMAGE:.spec.containers[0].image,RESTARTS:.status.containerStatuses[0].restartCount'
+pods='kubectl get pods -o custom-columns-file=hack/pods.columns'
 
 run 'kubectl get nodes'
 run 'kubectl kruise install --crds-only'
