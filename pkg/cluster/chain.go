@@ -76,7 +76,11 @@ func (c *chain) judge(action *plan.Action, err error, out *Outcome) {
 	if seconds, ok := apierrors.SuggestsClientDelay(err); ok {
 		c.retryAfter = time.Duration(seconds) * time.Second
 	}
-	out.Err = fmt.Errorf("%s %s %s: %w", action.Verb, action.On.Kind.Kind, action.On.Name, Explain(err))
+	err = Explain(err)
+	if out.Result == Unknown {
+		err = fmt.Errorf("%w; it may have been carried out", err)
+	}
+	out.Err = fmt.Errorf("%s %s %s: %w", action.Verb, action.On.Kind.Kind, action.On.Name, err)
 }
 
 // refusedError is a write that this side does not send.
@@ -214,7 +218,7 @@ func (x *Executor) publish(subject Subject, out *Outcome) {
 			if event.Message != "" {
 				event.Message += ": "
 			}
-			event.Message += Explain(errors.Unwrap(out.Err)).Error()
+			event.Message += errors.Unwrap(out.Err).Error()
 			x.Events.Record(subject, event)
 		}
 	}

@@ -141,7 +141,7 @@ func TestExecutorFailures(t *testing.T) {
 			want: []string{
 				"a create p-000: done", "a create p-001: unknown", "a create p-002: done", "a create p-003: skipped", "b create p-004: skipped",
 			},
-			doubts: []string{"p-001"}, err: "create Pod p-001: Internal error occurred: made to fail",
+			doubts: []string{"p-001"}, err: "create Pod p-001: Internal error occurred: made to fail; it may have been carried out",
 		},
 		{
 			name: "a refusal stops the stage and leaves no doubt", faults: map[string]clustertest.Fault{"p-000": clustertest.Forbidden},
@@ -169,7 +169,7 @@ func TestExecutorFailures(t *testing.T) {
 			want: []string{
 				"a create p-000: done", "a create p-001: done", "a create p-002: done", "a create p-003: done", "b create p-004: unknown",
 			},
-			doubts: []string{"p-004"}, err: "create Pod p-004: no answer in time, so it may have been carried out or not",
+			doubts: []string{"p-004"}, err: "create Pod p-004: no answer in time; it may have been carried out",
 		},
 	}
 	for _, tt := range tests {

@@ -60,7 +60,7 @@ func words(err error) string {
 		}
 		return "the server has too much to do: " + message(err)
 	case errors.Is(err, context.DeadlineExceeded), apierrors.IsTimeout(err), apierrors.IsServerTimeout(err):
-		return "no answer in time, so it may have been carried out or not"
+		return "no answer in time"
 	case errors.As(err, &network):
 		return "the server cannot be reached: " + err.Error()
 	}

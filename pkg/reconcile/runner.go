@@ -91,6 +91,9 @@ func (r *runner) look(ctx context.Context) look {
 	if subject == nil {
 		return look{gone: true}
 	}
+	if !r.session.Now().Before(r.retryAt) {
+		r.failures = nil // the next try will tell
+	}
 	parts, err := r.sight.of(subject)
 	if err != nil {
 		return look{subject: subject, wrong: err}
