@@ -28,8 +28,10 @@ func (c Counts) Sentence() string {
 	switch {
 	case c.ExpectedUpdated == 0 && c.Updated == 0:
 		fmt.Fprintf(&b, "%d of %d available", c.Available, c.Wanted)
+	case c.Updated > c.ExpectedUpdated && c.Updated == c.UpdatedAvailable:
+		fmt.Fprintf(&b, "%d updated and available", c.Updated)
 	case c.Updated > c.ExpectedUpdated:
-		fmt.Fprintf(&b, "%d updated, %d of them available, where the spec wants %d", c.Updated, c.UpdatedAvailable, c.ExpectedUpdated)
+		fmt.Fprintf(&b, "%d updated, %d of them available", c.Updated, c.UpdatedAvailable)
 	case c.Updated == c.UpdatedAvailable:
 		fmt.Fprintf(&b, "%d of %d updated and available", c.Updated, c.ExpectedUpdated)
 	default:
@@ -37,6 +39,9 @@ func (c Counts) Sentence() string {
 	}
 	if c.UpdateRevision != "" && c.Updated > 0 {
 		b.WriteString(" at " + c.UpdateRevision)
+	}
+	if more := c.Updated - c.ExpectedUpdated; more > 0 {
+		fmt.Fprintf(&b, ", %d more than wanted", more)
 	}
 	if stay := c.Replicas - c.Updated; stay > 0 && c.Updated >= c.ExpectedUpdated {
 		fmt.Fprintf(&b, ", %d stay", stay)

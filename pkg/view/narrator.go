@@ -74,7 +74,7 @@ func (n *Narrator) Tell(e Event) []Line {
 		if e.Err == "" {
 			return []Line{n.line(e.At, Good, "the cluster answers again")}
 		}
-		return []Line{n.line(e.At, Warn, "trouble: %s; trying on", Clean(e.Err))}
+		return []Line{n.line(e.At, Warn, "trouble: %s", Clean(e.Err))}
 	case DriverChanged:
 		n.driver = e.Driver
 		return []Line{n.line(e.At, Warn, "%s", e.Driver.Sentence())}

@@ -225,6 +225,7 @@ func TestCountsInWords(t *testing.T) {
 		"a fresh set":                      {Counts{Wanted: 3, ExpectedUpdated: 3, Replicas: 3, Available: 3, Updated: 3, UpdatedAvailable: 3, UpdateRevision: "web-a", CurrentRevision: "web-a"}, "3 of 3 updated and available at web-a"},
 		"one stays behind":                 {Counts{Wanted: 3, ExpectedUpdated: 2, Replicas: 3, Updated: 2, UpdatedAvailable: 2, UpdateRevision: "web-b", CurrentRevision: "web-a"}, "2 of 2 updated and available at web-b, 1 stays at web-a"},
 		"the partition keeps all":          {Counts{Wanted: 3, Replicas: 3, Available: 2, UpdateRevision: "web-b", CurrentRevision: "web-a"}, "2 of 3 available, 3 stay at web-a"},
+		"more than the partition lets":     {Counts{Wanted: 3, ExpectedUpdated: 0, Replicas: 3, Updated: 2, UpdatedAvailable: 2, UpdateRevision: "web-b", CurrentRevision: "web-a"}, "2 updated and available at web-b, 2 more than wanted, 1 stays at web-a"},
 		"half way those left are not told": {Counts{Wanted: 3, ExpectedUpdated: 3, Replicas: 3, Updated: 2, UpdatedAvailable: 1, UpdateRevision: "web-b"}, "2 of 3 updated, 1 of them available at web-b"},
 	}
 	for name, test := range tests {

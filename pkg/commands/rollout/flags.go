@@ -1,7 +1,6 @@
 package rollout
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -136,13 +135,4 @@ func parseImages(pairs []string) (map[string]string, error) {
 		images[container] = image
 	}
 	return images, nil
-}
-
-// command is the command line without flags, as a user types it to go on.
-func (t target) command(verb, namespace, own string) string {
-	line := fmt.Sprintf("kubectl kruise %s %s", verb, t)
-	if namespace != own {
-		line += " -n " + namespace
-	}
-	return line
 }
