@@ -78,11 +78,14 @@ type taken struct {
 	rv int
 }
 
-// ownDoing says that what a driver has not seen of a pod is among its own deeds.
-func ownDoing(deeds map[types.UID]taken, by string, seen *corev1.Pod) bool {
+// ownDoing says that what a driver has not seen of a pod is among its own deeds. A driver that leads has to know what
+// the one before it did; only two that act at once are strangers.
+func (k *checker) ownDoing(deeds map[types.UID]taken, by string, seen *corev1.Pod) bool {
 	t := deeds[seen.UID]
-	return t.by == by && version(seen) < t.rv
+	return (t.by == by || t.by != "" && !k.strangers()) && version(seen) < t.rv
 }
+
+func (k *checker) strangers() bool { return k.run.Faulted[sim.Intrude] > 0 }
 
 func version(pod *corev1.Pod) int {
 	n, _ := strconv.Atoi(pod.ResourceVersion)
@@ -186,7 +189,7 @@ func (k *checker) wrote(w sim.Write) error {
 			return err
 		}
 	}
-	if isActive(before) && (after == nil || !isActive(after)) && !know.specified(before) && w.Action.Verb == plan.Delete {
+	if isActive(before) && (after == nil || !isActive(after)) && !know.specified(know.seen(before)) && w.Action.Verb == plan.Delete {
 		if err := k.scaledIn(w.By, know, before); err != nil {
 			return err
 		}
@@ -207,7 +210,7 @@ func (k *checker) created(by string, know *knowledge, pod *corev1.Pod) error {
 	count := 0
 	for _, p := range pods(k.c) {
 		maker, other := k.made[p.UID]
-		if other && maker != by && !know.knew(p.UID) {
+		if k.strangers() && other && maker != by && !know.knew(p.UID) {
 			continue // another driver's, not seen yet
 		}
 		count++
@@ -220,6 +223,14 @@ func (k *checker) created(by string, know *knowledge, pod *corev1.Pod) error {
 
 func (know *knowledge) knew(uid types.UID) bool {
 	return slices.ContainsFunc(know.pods, func(p *corev1.Pod) bool { return p.UID == uid })
+}
+
+// seen is the pod as the driver saw it when it planned.
+func (know *knowledge) seen(pod *corev1.Pod) *corev1.Pod {
+	if i := slices.IndexFunc(know.pods, func(p *corev1.Pod) bool { return p.UID == pod.UID }); i >= 0 {
+		return know.pods[i]
+	}
+	return pod
 }
 
 // disrupted: enough pods stay available, but for those that were lost unseen or whose loss was asked for.
@@ -235,7 +246,7 @@ func (k *checker) disrupted(by string, know *knowledge, pod *corev1.Pod) error {
 	}
 	unseen := 0
 	for _, p := range know.pods {
-		if available(p, know.minReady, now) && !up[p.UID] && !ownDoing(k.took, by, p) {
+		if available(p, know.minReady, now) && !up[p.UID] && !k.ownDoing(k.took, by, p) {
 			unseen++
 		}
 	}
@@ -254,7 +265,7 @@ func (k *checker) scaledIn(by string, know *knowledge, pod *corev1.Pod) error {
 	}
 	count, unseen := len(here), 0
 	for _, p := range know.pods {
-		if !here[p.UID] && !ownDoing(k.took, by, p) && p.UID != pod.UID {
+		if !here[p.UID] && !k.ownDoing(k.took, by, p) && p.UID != pod.UID {
 			unseen++
 		}
 	}
@@ -295,7 +306,7 @@ func (k *checker) moved(by string, know *knowledge, before, after *corev1.Pod) e
 	}
 	unseen := 0
 	for _, p := range know.pods {
-		if isOld(p) && !kept[p.UID] && !ownDoing(k.moves, by, p) && !ownDoing(k.took, by, p) {
+		if isOld(p) && !kept[p.UID] && !k.ownDoing(k.moves, by, p) && !k.ownDoing(k.took, by, p) {
 			unseen++
 		}
 	}

@@ -37,6 +37,7 @@ func play(h *history, trace func(string, ...any)) (outcome, error) {
 	k := &checker{c: c, rollback: h.rollback, knows: map[string]*knowledge{}, took: map[types.UID]taken{}, moves: map[types.UID]taken{}, made: map[types.UID]string{}}
 	c.Observe(k.wrote)
 	run := &sim.Run{Cluster: c, Interval: h.interval, WriteTime: h.write, Faults: h.faults, Events: h.events(), Trace: trace}
+	k.run = run
 	for i, name := range []string{"a", "b"} {
 		run.Drivers = append(run.Drivers, k.driver(name, h.planner(uint64(i)), sim.NewView(c, h.lag), run))
 	}
