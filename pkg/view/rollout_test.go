@@ -127,7 +127,7 @@ func TestTheDocumentNamesTheFieldsOfTheJSONForms(t *testing.T) {
 		}
 	}
 	fields := map[string]bool{}
-	for kind, v := range map[string]any{"Rollout": Rollout{}, "Version": Version{}} {
+	for kind, v := range map[string]any{"Rollout": Rollout{}, "Version": Version{}, "Outlook": Outlook{}, "Reasons": Reasons{}, "History": History{}} {
 		collect(fields, kind, reflect.TypeOf(v))
 	}
 	if diff := cmp.Diff(fields, documented); diff != "" {
@@ -154,6 +154,9 @@ func collect(fields map[string]bool, path string, typ reflect.Type) {
 		f := typ.Field(i)
 		if f.Anonymous {
 			collect(fields, path, f.Type)
+			continue
+		}
+		if !f.IsExported() {
 			continue
 		}
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
