@@ -33,7 +33,7 @@ func CloneSet() *Kind {
 			{GroupKind: plan.ControllerRevisionKind, Selector: cloneSetSelector, Ownerless: true},
 			{GroupKind: plan.ClaimKind, Selector: claimSelector, Needed: hasClaimTemplates},
 		},
-		Lazy:    []string{cloneset.StageStatus, cloneset.StageTrim},
+		Lazy:    []string{cloneset.StageNames, cloneset.StageStatus, cloneset.StageTrim},
 		New:     func(s Settings) Planner { return &cloneSetPlanner{settings: s} },
 		Reached: cloneSetReached,
 	}

@@ -20,6 +20,7 @@ const (
 	StageScale    = "scale"
 	StageRefresh  = "refresh"
 	StageUpdate   = "update"
+	StageNames    = "names"
 	StageStatus   = "status"
 	StageTrim     = "trim"
 )
@@ -52,6 +53,7 @@ func Decide(w World) (*Plan, error) {
 			p.refreshAndUpdate()
 		}
 	}
+	p.trimPodsToDelete()
 	p.status()
 	p.trim()
 	p.conclude()

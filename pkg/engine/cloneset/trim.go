@@ -13,13 +13,10 @@ import (
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/engine/revision"
 )
 
-// trim drops names from podsToDelete that are no active pods of the set, and old revisions (cloneset.md 7.12, 9.0.9).
+// trim drops old revisions (cloneset.md 9.0.9).
 func (p *pass) trim() {
 	if p.set.DeletionTimestamp != nil {
 		return
-	}
-	if names := p.set.Spec.ScaleStrategy.PodsToDelete; len(names) > 0 {
-		p.trimPodsToDelete(names)
 	}
 	live := map[string]bool{p.rev.updateHash: true, p.rev.currentHash: true}
 	for i := range p.pods {
@@ -28,7 +25,13 @@ func (p *pass) trim() {
 	p.out.Add(StageTrim, revision.History(p.rev.all, live, int32(p.spec.history))...)
 }
 
-func (p *pass) trimPodsToDelete(names []string) {
+// trimPodsToDelete drops names from podsToDelete that are no active pods of the set (cloneset.md 7.12). It comes before the
+// status, whose write would change the version that the judgement rests on.
+func (p *pass) trimPodsToDelete() {
+	names := p.set.Spec.ScaleStrategy.PodsToDelete
+	if len(names) == 0 || p.set.DeletionTimestamp != nil {
+		return
+	}
 	owned := map[string]bool{}
 	for i := range p.pods {
 		owned[p.pods[i].Name] = true
@@ -53,7 +56,7 @@ func (p *pass) trimPodsToDelete(names []string) {
 	if len(unknown) > 0 {
 		p.out.Warnings = append(p.out.Warnings, "spec.scaleStrategy.podsToDelete: no pod of this set, dropped: "+strings.Join(unknown, ", "))
 	}
-	p.out.Add(StageTrim, plan.Action{Verb: plan.Patch, On: p.on, ResourceVersion: p.set.ResourceVersion,
+	p.out.Add(StageNames, plan.Action{Verb: plan.Patch, On: p.on, ResourceVersion: p.set.ResourceVersion,
 		Change: &PodsToDeleteChange{Names: kept}, Why: "pods that are gone are taken off podsToDelete"})
 }
 

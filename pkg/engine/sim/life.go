@@ -167,6 +167,18 @@ func (c *Cluster) step(one *life) {
 	}
 }
 
+// SetStages changes how pods live from now on. What is under way keeps its time.
+func (c *Cluster) SetStages(stages []Stage) {
+	c.life.stages = stages
+	for _, one := range c.life.byUID {
+		if one.stage >= len(stages) {
+			one.stage = -1
+			one.turn++
+		}
+	}
+	c.reconsider()
+}
+
 // reconsider looks at all pods after their surroundings have changed.
 func (c *Cluster) reconsider() {
 	for _, obj := range c.tables[0].items {

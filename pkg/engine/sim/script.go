@@ -25,6 +25,8 @@ type Script struct {
 	Namespace string
 	// Verbs are those of the kind, beside the common ones.
 	Verbs map[string]Verb
+	// Pace is what the verb pace changes.
+	Pace Pace
 
 	out   strings.Builder
 	names []string // real names of pods by order of creation
@@ -143,6 +145,8 @@ var common = map[string]Verb{
 		s.Run.Cluster.SetNodeGone(args[0], args[1] == "gone")
 		return nil
 	},
+	// pace STEP=DURATION… says how long steps take from now on.
+	"pace": (*Script).pace,
 	// fault NAME [DURATION] [KIND] [+N] lets the next write, or the N-th after it, go wrong.
 	"fault": (*Script).fault,
 	// show lists pods.
@@ -192,6 +196,28 @@ func onMeta(set func(plan.Object, map[string]string), get func(plan.Object) map[
 			set(obj, m)
 		})
 	}
+}
+
+func (s *Script) pace(args []string) error {
+	steps := map[string]*Range{
+		"schedule": &s.Pace.Schedule, "start": &s.Pace.Start, "ready": &s.Pace.Ready, "observe": &s.Pace.Observe,
+		"restart": &s.Pace.Restart, "gate": &s.Pace.Gate, "terminate": &s.Pace.Terminate, "retry": &s.Pace.Retry,
+		"node-lost": &s.Pace.NodeLost, "evict": &s.Pace.Evict,
+	}
+	for _, arg := range args {
+		name, text, _ := strings.Cut(arg, "=")
+		step, ok := steps[name]
+		if !ok {
+			return fmt.Errorf("there is no step %q, want one of %s", name, strings.Join(sortedKeys(steps), ", "))
+		}
+		d, err := time.ParseDuration(text)
+		if err != nil {
+			return err
+		}
+		*step = Fixed(d)
+	}
+	s.Run.Cluster.SetStages(PodStages(s.Pace))
+	return nil
 }
 
 // kindsByWord are the kinds whose watch a script can lose.
