@@ -66,8 +66,10 @@ type pass struct {
 	set      *v1beta1.CloneSet
 	spec     spec
 	selector labels.Selector
-	on       plan.Ref // the set as the target of writes
-	owner    metav1.OwnerReference
+	// exact is the selector when it only names labels and values, which is quicker to match.
+	exact map[string]string
+	on    plan.Ref // the set as the target of writes
+	owner metav1.OwnerReference
 
 	pods []pod // active and claimed
 	rest []pod // owned, but finished, terminating or released now
@@ -124,8 +126,12 @@ func newPass(w *World) (*pass, error) {
 		return nil, &SpecError{"spec.selector", errEmptySelector}
 	}
 	yes := true
+	var exact map[string]string
+	if len(w.Set.Spec.Selector.MatchExpressions) == 0 {
+		exact = w.Set.Spec.Selector.MatchLabels
+	}
 	return &pass{
-		w: w, set: w.Set, spec: s, selector: selector,
+		w: w, set: w.Set, exact: exact, spec: s, selector: selector,
 		on: plan.Ref{Kind: plan.CloneSetKind, Namespace: w.Set.Namespace, Name: w.Set.Name, UID: w.Set.UID},
 		owner: metav1.OwnerReference{APIVersion: w.OwnerAPIVersion, Kind: plan.CloneSetKind.Kind, Name: w.Set.Name, UID: w.Set.UID,
 			Controller: &yes, BlockOwnerDeletion: &yes},
@@ -148,7 +154,7 @@ func (p *pass) claim() {
 		if !owner {
 			continue
 		}
-		matches := p.selector.Matches(labels.Set(x.Labels))
+		matches := p.matches(x.Labels)
 		switch {
 		case !controls && !matches:
 			continue
@@ -170,6 +176,18 @@ func (p *pass) claim() {
 	}
 	p.sortClaims()
 	p.out.Add(StageClaim, actions...)
+}
+
+func (p *pass) matches(set map[string]string) bool {
+	if p.exact == nil {
+		return p.selector.Matches(labels.Set(set))
+	}
+	for k, v := range p.exact {
+		if got, ok := set[k]; !ok || got != v {
+			return false
+		}
+	}
+	return true
 }
 
 // ownership says whether the set owns an object and whether it is its controller. Another controller means neither.

@@ -19,8 +19,11 @@ func (p *pass) trim() {
 		return
 	}
 	live := map[string]bool{p.rev.updateHash: true, p.rev.currentHash: true}
+	last := p.rev.updateHash
 	for i := range p.pods {
-		live[p.pods[i].Facts.hash] = true
+		if hash := p.pods[i].Facts.hash; hash != last {
+			live[hash], last = true, hash
+		}
 	}
 	p.out.Add(StageTrim, revision.History(p.rev.all, live, int32(p.spec.history))...)
 }

@@ -30,7 +30,11 @@ func (p *pass) update() {
 	if back {
 		target = p.rev.current
 	}
-	candidates, leaving, err := p.candidates(back)
+	size := o.all
+	if back {
+		size = n.all
+	}
+	candidates, leaving, err := p.candidates(back, size)
 	if err != nil {
 		p.fail(err.Error())
 		return
@@ -72,19 +76,27 @@ func (p *pass) warnRollback(n tally) {
 
 // candidates are the pods that may move, in the order in which they should. Pods that are chosen for deletion will be
 // replaced at the wanted revision anyway: they count as leaving, so that no others are moved in their place and the
-// partition is kept.
-func (p *pass) candidates(back bool) (sorted []*pod, leaving int, err error) {
-	var list []int
+// partition is kept. Size is how many there can be.
+func (p *pass) candidates(back bool, size int) (sorted []*pod, leaving int, err error) {
+	// Only scatter looks at pods that do not wait; without it the others need not be viewed.
+	if len(p.spec.scatter) > 0 {
+		size = len(p.pods)
+	}
+	pool, views, list := make([]*pod, 0, size), make([]order.Pod, 0, size), make([]int, 0, size)
 	for i := range p.pods {
-		switch x := &p.pods[i]; {
-		case x.updated != back || x.preDeleting:
-		case x.specified:
+		x := &p.pods[i]
+		waits := x.updated == back && !x.preDeleting
+		if waits && x.specified {
 			leaving++
-		case !x.Facts.grace:
-			list = append(list, i)
+		}
+		waits = waits && !x.specified && !x.Facts.grace
+		if waits {
+			list = append(list, len(pool))
+		}
+		if waits || len(p.spec.scatter) > 0 {
+			pool, views = append(pool, x), append(views, x.Facts.order)
 		}
 	}
-	views := p.orderViews()
 	order.Update(views, list)
 	if err := order.Priority(views, list, p.spec.priority); err != nil {
 		return nil, 0, fmt.Errorf("nothing is updated: %w", err)
@@ -93,7 +105,7 @@ func (p *pass) candidates(back bool) (sorted []*pod, leaving int, err error) {
 	sorted = make([]*pod, 0, len(list))
 	for _, preparing := range []bool{true, false} {
 		for _, i := range list {
-			if x := &p.pods[i]; (x.Facts.state == keys.StatePreparingUpdate) == preparing {
+			if x := pool[i]; (x.Facts.state == keys.StatePreparingUpdate) == preparing {
 				sorted = append(sorted, x)
 			}
 		}
