@@ -31,9 +31,9 @@ func number1(text string) *intstr.IntOrString { n := intstr.Parse(text); return 
 func TestEveryFlagShowsInTheOptions(t *testing.T) {
 	t.Parallel()
 	yes, no := true, false
-	gates := features.Defaults().With(features.CloneSetPartitionRollback, true)
+	gates := cli.LocalGates().With(features.CloneSetPartitionRollback, true)
 	plain := func(change func(*options)) *options {
-		o := &options{target: target{name: "web"}, dryRun: cluster.DryRunNone, gates: features.Defaults()}
+		o := &options{target: target{name: "web"}, dryRun: cluster.DryRunNone, gates: cli.LocalGates()}
 		change(o)
 		return o
 	}
