@@ -27,6 +27,17 @@ type flags struct {
 }
 
 func (f *flags) add(flags *pflag.FlagSet) {
+	f.addChange(flags)
+	flags.DurationVar(&f.timeout, "timeout", 0, "Stop waiting after that time; 0 waits as long as it takes")
+	flags.BoolVar(&f.noWait, "no-wait", false, "Record what is wanted and leave the rest to whoever drives")
+	cli.AddDryRunFlag(flags, &f.dryRun)
+	f.drive.Add(flags)
+	flags.StringVarP(&f.output, "output", "o", "", "Output format: json, yaml or name")
+	flags.BoolVar(&f.plain, "plain", false, "No colours on terminals")
+}
+
+// addChange adds the flags that say what is wanted of the workload.
+func (f *flags) addChange(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&f.images, "image", nil, "New image of a container, as CONTAINER=IMAGE; can be repeated")
 	flags.StringVar(&f.partition, "partition", "", "Pods to keep at their revision: a number or a percentage")
 	flags.StringVar(&f.maxUnavailable, "max-unavailable", "", "Pods that may be unavailable on the way: a number or a percentage")
@@ -34,12 +45,6 @@ func (f *flags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.policy, "type", "", "How pods are updated: "+strings.Join(updateTypes(), ", "))
 	flags.StringVar(&f.paused, "paused", "", "Stop updating pods (true) or go on (false)")
 	flags.Lookup("paused").NoOptDefVal = "true"
-	flags.DurationVar(&f.timeout, "timeout", 0, "Stop waiting after that time; 0 waits as long as it takes")
-	flags.BoolVar(&f.noWait, "no-wait", false, "Record what is wanted and leave the rest to whoever drives")
-	cli.AddDryRunFlag(flags, &f.dryRun)
-	f.drive.Add(flags)
-	flags.StringVarP(&f.output, "output", "o", "", "Output format: json, yaml or name")
-	flags.BoolVar(&f.plain, "plain", false, "No colours on terminals")
 }
 
 // options are what was meant.

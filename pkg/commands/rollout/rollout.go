@@ -45,7 +45,7 @@ func New(deps *cli.Deps) *cobra.Command {
 		},
 	}
 	f.add(cmd.Flags())
-	cmd.AddCommand(newStatus(deps))
+	cmd.AddCommand(newStatus(deps), newPlan(deps), newWhy(deps), newHistory(deps))
 	return cmd
 }
 

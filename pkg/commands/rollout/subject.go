@@ -18,13 +18,14 @@ import (
 
 // subject is the workload as it was found: the object on the wire, and in the version that planners see.
 type subject struct {
-	target    target
-	namespace string
-	client    *cluster.Client
-	reviewer  authorizationv1.AuthorizationV1Interface
-	served    reconcile.Served
-	raw       []byte
-	set       *v1beta1.CloneSet
+	target     target
+	namespace  string
+	client     *cluster.Client
+	reviewer   authorizationv1.AuthorizationV1Interface
+	neighbours *neighbours
+	served     reconcile.Served
+	raw        []byte
+	set        *v1beta1.CloneSet
 }
 
 // find reads the workload. One that is being deleted is refused: there is nothing to roll out.
@@ -39,6 +40,9 @@ func find(ctx context.Context, deps *cli.Deps, t target) (*subject, error) {
 		return nil, err
 	}
 	if s.reviewer, err = authorizationv1.NewForConfig(config); err != nil {
+		return nil, err
+	}
+	if s.neighbours, err = newNeighbours(config); err != nil {
 		return nil, err
 	}
 	client, served, err := cli.Connect(ctx, config, t.kind.loop)
