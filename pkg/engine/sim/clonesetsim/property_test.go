@@ -23,6 +23,8 @@ type family struct {
 	deeds    []deed
 	faults   []sim.FaultKind
 	onDelete bool
+	// late: there is one update, long after everything has come to rest.
+	late bool
 }
 
 var (
@@ -56,6 +58,7 @@ var families = []family{
 	{name: "surge", policies: either, surge: surges, deeds: intent, faults: single},
 	{name: "surge, rough", policies: either, surge: surges, deeds: rough, faults: single},
 	{name: "plain updates", policies: either, surge: append(noSurge, surges...), deeds: quiet, faults: single},
+	{name: "one late update", policies: either, surge: append(noSurge, surges...), deeds: quiet, faults: single, late: true},
 	{name: "on delete", policies: either, surge: noSurge, deeds: rough, faults: writes, onDelete: true},
 	{name: "second driver", policies: either, surge: append(noSurge, surges...), deeds: every, faults: twins},
 }
@@ -74,7 +77,7 @@ var (
 	drawIndex     = rapid.IntRange(0, 9)
 	drawSteps     = rapid.IntRange(1, 5)
 	drawFaults    = rapid.IntRange(1, 3)
-	drawWrite     = rapid.IntRange(0, 40)
+	drawWrite     = rapid.IntRange(0, 80)
 	drawLag       = rapid.SampledFrom([]time.Duration{0, 50 * time.Millisecond, 700 * time.Millisecond, 3 * time.Second})
 	drawInterval  = rapid.SampledFrom([]time.Duration{200 * time.Millisecond, time.Second, 3 * time.Second, 3 * time.Second})
 	drawWriteTime = rapid.SampledFrom([]time.Duration{time.Millisecond, 30 * time.Millisecond, 300 * time.Millisecond})
@@ -119,8 +122,12 @@ func (f *family) draw(t *rapid.T) *history {
 	case 4:
 		s.containers = 2
 	}
-	for range drawSteps.Draw(t, "steps") {
-		h.steps = append(h.steps, f.step(t))
+	if f.late {
+		h.steps = []step{{at: late, what: setImage, n: 2}}
+	} else {
+		for range drawSteps.Draw(t, "steps") {
+			h.steps = append(h.steps, f.step(t))
+		}
 	}
 	for range drawFaults.Draw(t, "faults") {
 		h.faults = append(h.faults, f.fault(t, len(h.faults)))
