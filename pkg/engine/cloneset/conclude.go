@@ -33,7 +33,14 @@ var stopped = map[plan.Reason]string{
 func (p *pass) done() bool {
 	return p.set.DeletionTimestamp == nil && p.out.Empty() && p.failure == "" && len(p.pods) == p.spec.replicas &&
 		p.n.specified+p.o.specified+p.n.preDeleting+p.o.preDeleting == 0 &&
-		p.out.Status.UpdatedAvailableReplicas == p.out.Status.UpdatedReplicas && !p.updatesLeft() && !p.underWay()
+		p.out.Status.UpdatedAvailableReplicas == p.out.Status.UpdatedReplicas && !p.updatesLeft() && !p.underWay() &&
+		(!p.spec.rollback || p.backAvailable())
+}
+
+// backAvailable says that the pods at the current revision are available: where a raised partition moves pods back, they
+// are part of the goal. Pods of still other revisions are not.
+func (p *pass) backAvailable() bool {
+	return !slices.ContainsFunc(p.pods, func(x pod) bool { return x.Facts.hash == p.rev.currentHash && !x.available })
 }
 
 // updatesLeft says that pods have yet to move between revisions. The update view is used whatever the gates are.

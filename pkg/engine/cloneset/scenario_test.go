@@ -372,6 +372,27 @@ func TestUpdateLimits(t *testing.T) {
 			}
 		}
 	})
+	t.Run("pods that were moved back are part of the goal", func(t *testing.T) {
+		t.Parallel()
+		s := grown(t, 3, partition("1"), maxUnavailable("1"))
+		s.w.Gates = s.w.Gates.With(features.CloneSetPartitionRollback, true)
+		s.settle()
+		s.change(partition("2"))
+		for range 40 {
+			p := s.pass()
+			if p.Done && p.Status.AvailableReplicas != 3 {
+				t.Fatalf("done with %d of 3 available", p.Status.AvailableReplicas)
+			}
+			if p.Done {
+				break
+			}
+			s.edit(func(x *corev1.Pod) { x.Spec.NodeName = "node1" })
+			if p.Empty() {
+				s.ready()
+			}
+		}
+		s.expectCounts(2, 1)
+	})
 	t.Run("cloneset/31", func(t *testing.T) {
 		t.Parallel()
 		s := grown(t, 5, partition("3"), maxUnavailable("1"), maxSurge("1"))
