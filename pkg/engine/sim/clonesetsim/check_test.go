@@ -68,9 +68,8 @@ type checker struct {
 	// moves says the same of updates and marks.
 	moves map[types.UID]taken
 	// made says which driver created a pod.
-	made     map[types.UID]string
-	planners map[string]*clonesetsim.Planner
-	last     *cloneset.Plan
+	made map[types.UID]string
+	last *cloneset.Plan
 }
 
 type taken struct {
