@@ -27,11 +27,21 @@ type Intent struct {
 	Paused *bool
 	// Images maps names of containers and init containers to images.
 	Images map[string]string
+	// Template replaces the whole pod template. It excludes Images.
+	Template *Template
+	Replicas *int32
+	// PodsToDelete are added to the pods that are deleted first.
+	PodsToDelete []string
+	// Annotations of the set; nil removes one. They are not told to people.
+	Annotations map[string]*string
+	// Exclusive binds the patch to the version of the set that was judged: whoever was faster wins.
+	Exclusive bool
 }
 
 // IsZero says that nothing is asked for.
 func (in *Intent) IsZero() bool {
-	return in.Partition == nil && in.MaxUnavailable == nil && in.MaxSurge == nil && in.Type == "" && in.Paused == nil && len(in.Images) == 0
+	return in.Partition == nil && in.MaxUnavailable == nil && in.MaxSurge == nil && in.Type == "" && in.Paused == nil && len(in.Images) == 0 &&
+		in.Template == nil && in.Replicas == nil && len(in.PodsToDelete) == 0 && len(in.Annotations) == 0
 }
 
 // Missing lists what a set does not say as the intent wants it, such as "partition" or "image nginx". Once the intent has
@@ -55,6 +65,9 @@ func (in *Intent) Missing(set *v1beta1.CloneSet) []string {
 	}
 	if in.Paused != nil && *in.Paused != block.Paused {
 		missing = append(missing, "paused")
+	}
+	if in.Replicas != nil && (set.Spec.Replicas == nil || *in.Replicas != *set.Spec.Replicas) {
+		missing = append(missing, "replicas")
 	}
 	template := &set.Spec.Template.Spec
 	for _, name := range slices.Sorted(maps.Keys(in.Images)) {
@@ -116,8 +129,12 @@ func (in *Intent) apply(obj plan.Object) error {
 	if in.Paused != nil {
 		block.Paused = *in.Paused
 	}
-	if in.Type != OnDelete || strategy.RollingUpdate != nil {
+	limits := in.Partition != nil || in.MaxUnavailable != nil || in.MaxSurge != nil || in.Paused != nil && *in.Paused
+	if limits || in.Type != "" && in.Type != OnDelete || strategy.RollingUpdate != nil {
 		strategy.RollingUpdate = &block
+	}
+	if err := in.applyRest(set); err != nil {
+		return err
 	}
 	template := &set.Spec.Template.Spec
 	template.Containers, template.InitContainers = slices.Clone(template.Containers), slices.Clone(template.InitContainers)

@@ -64,10 +64,14 @@ func (in Intent) Change(raw []byte, version string) (*IntentChange, error) {
 		return nil, err
 	}
 	change.Fields = images
+	if in.Template != nil {
+		change.Fields = append(change.Fields, FieldChange{Name: "template", Old: in.Template.From, New: in.Template.To})
+		operations = append(operations, operation{"replace", "/spec/template", in.Template.Raw})
+	}
 	var edits []edit
-	for _, e := range in.edits(version) {
+	for _, e := range append(in.edits(version), in.moreEdits(object)...) {
 		old, found := lookup(object, e.path)
-		if found && fmt.Sprint(old) == fmt.Sprint(e.value) || !found && e.value == false {
+		if found && fmt.Sprint(old) == fmt.Sprint(e.value) || !found && (e.value == false || e.value == nil) {
 			continue
 		}
 		edits = append(edits, e)
@@ -80,7 +84,7 @@ func (in Intent) Change(raw []byte, version string) (*IntentChange, error) {
 		}
 		change.Fields = append(change.Fields, field)
 	}
-	if len(images) == 0 {
+	if len(operations) == 0 {
 		change.body, err = json.Marshal(mergePatch(edits))
 		return change, err
 	}
@@ -169,7 +173,7 @@ func mergePatch(edits []edit) map[string]any {
 type operation struct {
 	Op    string `json:"op"`
 	Path  string `json:"path"`
-	Value any    `json:"value"`
+	Value any    `json:"value,omitempty"`
 }
 
 // jsonPatch makes the parents that are missing. An "add" replaces what is there.
@@ -184,12 +188,23 @@ func jsonPatch(object map[string]any, edits []edit) []operation {
 				list = append(list, operation{"add", parent, map[string]any{}})
 			}
 		}
+		if e.value == nil {
+			list = append(list, operation{Op: "remove", Path: pointer(e.path)})
+			continue
+		}
 		list = append(list, operation{"add", pointer(e.path), e.value})
 	}
 	return list
 }
 
-func pointer(path []string) string { return "/" + strings.Join(path, "/") }
+// pointer is a JSON pointer, in which keys with a slash are escaped.
+func pointer(path []string) string {
+	var b strings.Builder
+	for _, key := range path {
+		b.WriteString("/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(key))
+	}
+	return b.String()
+}
 
 // images finds the containers by name and renders what changes.
 func (in *Intent) images(object map[string]any) ([]FieldChange, []operation, error) {

@@ -25,7 +25,8 @@ const (
 		"updateStrategy":{"type":"RollingUpdate","rollingUpdate":{"podUpdatePolicy":"InPlaceOnly","maxSurge":"10%"}},
 		"template":{"spec":{"initContainers":[{"name":"init","image":"i:1"}],
 		"containers":[{"name":"log","image":"l:1","futureField":7},{"name":"main","image":"m:1"}]}}}}`
-	bareSet = `{"spec":{"template":{"spec":{"containers":[{"name":"main","image":"m:1"}]}}}}`
+	notedSet = `{"metadata":{"annotations":{"a/old":"x","a/same":"x"}},"spec":{"template":{"spec":{"containers":[{"name":"main","image":"m:1"}]}}}}`
+	bareSet  = `{"spec":{"template":{"spec":{"containers":[{"name":"main","image":"m:1"}]}}}}`
 )
 
 func number(n int32) *intstr.IntOrString { return ptr.To(intstr.FromInt32(n)) }
@@ -101,6 +102,26 @@ func TestIntentChange(t *testing.T) {
 				`{"op":"test","path":"/spec/template/spec/initContainers/0/image","value":"i:1"},` +
 				`{"op":"add","path":"/spec/template/spec/initContainers/0/image","value":"i:2"}]`,
 			[]cluster.FieldChange{{Name: "image init", Old: "i:1", New: "i:2"}},
+		},
+		{
+			"replicas and pods to delete", bareSet, "v1beta1", cluster.Intent{Replicas: ptr.To[int32](2), PodsToDelete: []string{"a", "b"}}, types.MergePatchType,
+			`{"spec":{"replicas":2,"scaleStrategy":{"podsToDelete":["a","b"]}}}`,
+			[]cluster.FieldChange{{Name: "replicas", New: "2"}, {Name: "podsToDelete", New: "[a b]"}},
+		},
+		{
+			"annotations are set and removed, and not told", notedSet, "v1alpha1",
+			cluster.Intent{Annotations: map[string]*string{"a/new": ptr.To("1"), "a/old": nil, "a/none": nil, "a/same": ptr.To("x")}}, types.MergePatchType,
+			`{"metadata":{"annotations":{"a/new":"1","a/old":null}}}`, nil,
+		},
+		{
+			"a template is replaced as a whole, with annotations beside it", notedSet, "v1beta1",
+			cluster.Intent{Template: &cluster.Template{Raw: json.RawMessage(`{"spec":{"containers":[{"name":"main","image":"m:0"}]}}`), From: "web-b", To: "web-a"},
+				Annotations: map[string]*string{"a/new": ptr.To("1"), "a/old": nil}, Partition: number(0)}, types.JSONPatchType,
+			`[{"op":"replace","path":"/spec/template","value":{"spec":{"containers":[{"name":"main","image":"m:0"}]}}},` +
+				`{"op":"add","path":"/spec/updateStrategy","value":{}},{"op":"add","path":"/spec/updateStrategy/rollingUpdate","value":{}},` +
+				`{"op":"add","path":"/spec/updateStrategy/rollingUpdate/partition","value":0},` +
+				`{"op":"add","path":"/metadata/annotations/a~1new","value":"1"},{"op":"remove","path":"/metadata/annotations/a~1old"}]`,
+			[]cluster.FieldChange{{Name: "template", Old: "web-b", New: "web-a"}, {Name: "partition", New: "0"}},
 		},
 	}
 	for _, tt := range tests {
