@@ -16,6 +16,9 @@ func (p *pass) conclude() {
 	p.out.Done = p.done()
 	if p.failure != "" {
 		p.out.Waits = append(p.out.Waits, plan.Wait{Reason: plan.ReasonNotEligible, Note: p.failure})
+		if p.out.Empty() && !p.underWay() {
+			p.out.Stopped = plan.ReasonNotEligible
+		}
 	}
 	if reason := p.blocked(); reason != "" && !p.out.Done && p.out.Empty() && p.updatesLeft() && !p.underWay() {
 		p.out.Stopped = reason

@@ -307,8 +307,8 @@ func TestUpdateInPlace(t *testing.T) {
 		if c := p.Status.Conditions; len(c) != 1 || c[0].Type != "FailedUpdate" || !strings.Contains(c[0].Message, "env") {
 			t.Errorf("conditions %+v", c)
 		}
-		if p.Done {
-			t.Error("it says that it is done")
+		if p.Done || p.Stopped != plan.ReasonNotEligible {
+			t.Errorf("done %v, stopped %q: nothing goes on by itself", p.Done, p.Stopped)
 		}
 	})
 	t.Run("cloneset/42", func(t *testing.T) {

@@ -18,8 +18,8 @@ type Plan struct {
 	Wake time.Time
 	// Done says that the subject's goal holds. A plan that is done has no actions.
 	Done bool
-	// Stopped names why the goal cannot be reached until somebody changes the intent (ReasonPaused, ReasonOnDelete); it is
-	// empty while the plan goes on by itself, and when it is done.
+	// Stopped names why the goal cannot be reached until somebody changes the intent (ReasonPaused, ReasonOnDelete,
+	// ReasonNotEligible); it is empty while the plan goes on by itself, and when it is done.
 	Stopped Reason
 	// Warnings are sentences about what was asked for and is not carried out.
 	Warnings []string
