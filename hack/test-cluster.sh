@@ -57,7 +57,7 @@ bin/kruise-sandbox up --state "$state" "${options[@]}" >/dev/null
 if [ "$kind" = integration ]; then
   echo "== tests against an API server with fake nodes"
   KRUISE_TEST_KUBECONFIG=$state/kubeconfig/admin KRUISE_TEST_AUDIT=$state/log/audit.log \
-    go test -json -count=1 -timeout 20m ./internal/... ./pkg/cluster/... ./pkg/reconcile/... ./pkg/commands/... ./pkg/install/... | "$tally"
+    go test -json -count=1 -timeout 20m ./internal/... ./pkg/apis/... ./pkg/cluster/... ./pkg/reconcile/... ./pkg/commands/... ./pkg/install/... | "$tally"
 else
   echo "== end-to-end tests on real nodes"
   KRUISE_E2E_STATE=$state KRUISE_E2E_DEMO_STATE=$demo \
