@@ -3,6 +3,7 @@ package reconcile
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -193,7 +194,7 @@ func (l *loop) leases() {
 	}
 }
 
-// fresh makes runners for the marked subjects that have none.
+// fresh makes runners for the marked subjects that have none: two for one subject would be two drivers.
 func (l *loop) fresh() []*runner {
 	l.mu.Lock()
 	dirty := l.dirty
@@ -215,10 +216,14 @@ func (l *loop) fresh() []*runner {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, r := range list {
+	return slices.DeleteFunc(list, func(r *runner) bool {
+		if there := l.runners[r.uid]; there != nil { // marked again before its runner was known
+			there.poke()
+			return true
+		}
 		l.runners[r.uid] = r
-	}
-	return list
+		return false
+	})
 }
 
 // look is the life of one runner: it ends with its subject or with the context.
