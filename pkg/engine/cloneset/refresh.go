@@ -20,6 +20,9 @@ const scheduleTime = 2 * time.Second
 // refreshAndUpdate brings the bookkeeping of all pods up to date and, if there was nothing to do, updates (cloneset.md
 // 9.3). Refreshing goes on while paused and for OnDelete: gates that we add are always answered (PF-IP-9).
 func (p *pass) refreshAndUpdate() {
+	n, o := p.count(func(x *pod) bool { return x.updated })
+	nums := numbers(p.spec.limits, n, o)
+	p.out.Numbers.Update, p.out.Numbers.UpdateMaxUnavailable = nums.Update, nums.UpdateMaxUnavailable
 	var actions []plan.Action
 	for i := range p.pods {
 		if a := p.refresh(&p.pods[i]); a != nil {
@@ -28,7 +31,7 @@ func (p *pass) refreshAndUpdate() {
 	}
 	p.out.Add(StageRefresh, actions...)
 	if len(actions) == 0 {
-		p.update()
+		p.update(n, o)
 	}
 }
 
@@ -141,7 +144,9 @@ func (p *pass) nextState(x *pod) string {
 			return keys.StateNormal
 		}
 	case keys.StatePreparingUpdate:
-		if x.updated {
+		// OpenKruise looks at the revision alone. So it takes a pod that goes back to the current revision for one that is
+		// there already, again and again, and leaves one whose update is not wanted any more out of service for good.
+		if moves := p.out.Numbers.Update; x.updated && moves >= 0 || !x.updated && moves <= 0 {
 			return p.afterUpdate(x)
 		}
 	case keys.StateUpdating:

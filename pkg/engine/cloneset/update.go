@@ -15,10 +15,8 @@ import (
 )
 
 // update moves pods to the update revision, or back to the current one when the partition was raised (cloneset.md 9.3).
-func (p *pass) update() {
-	n, o := p.count(func(x *pod) bool { return x.updated })
-	nums := numbers(p.spec.limits, n, o)
-	p.out.Numbers.Update, p.out.Numbers.UpdateMaxUnavailable = nums.Update, nums.UpdateMaxUnavailable
+func (p *pass) update(n, o tally) {
+	nums := &p.out.Numbers
 	p.warnRollback(n)
 	if nums.Update == 0 {
 		return

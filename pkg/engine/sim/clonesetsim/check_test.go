@@ -28,6 +28,8 @@ type limits struct {
 	still                                   bool // paused or OnDelete: nothing is updated
 	policy                                  v1beta1.PodUpdatePolicy
 	named                                   []string
+	// exclude: pods on their way to deletion do not count when pods are made.
+	exclude bool
 }
 
 func limitsOf(set *v1beta1.CloneSet) limits {
@@ -43,7 +45,7 @@ func limitsOf(set *v1beta1.CloneSet) limits {
 		replicas: int(n), partition: int(partition), unavailable: int(unavailable), surge: int(surge),
 		minReady: time.Duration(set.Spec.MinReadySeconds) * time.Second,
 		still:    r.Paused || set.Spec.UpdateStrategy.Type == v1beta1.OnDeleteCloneSetUpdateStrategyType,
-		policy:   r.PodUpdatePolicy, named: set.Spec.ScaleStrategy.PodsToDelete,
+		policy:   r.PodUpdatePolicy, named: set.Spec.ScaleStrategy.PodsToDelete, exclude: set.Spec.ScaleStrategy.ExcludePreparingDelete,
 	}
 }
 
@@ -169,14 +171,28 @@ func describe(p *cloneset.Plan) string {
 // wrote judges one write.
 func (k *checker) wrote(w sim.Write) error {
 	know := k.knows[w.By]
-	if know == nil || w.Kind != plan.PodKind || w.Action == nil {
+	if know == nil || w.Action == nil {
+		return nil
+	}
+	if w.Kind == plan.ClaimKind && w.Before != nil {
+		return k.claimChanged(w)
+	}
+	if w.Kind != plan.PodKind {
 		return nil
 	}
 	before, _ := w.Before.(*corev1.Pod)
 	after, _ := w.After.(*corev1.Pod)
 	if before == nil {
 		k.made[after.UID] = w.By
+		if missing := k.missingClaim(after); missing != "" {
+			return fmt.Errorf("%s creates %s before its claim %s", w.By, after.Name, missing)
+		}
 		return k.created(w.By, know, after)
+	}
+	if w.Action.Verb == plan.Delete && before.DeletionTimestamp == nil && k.set().Spec.Lifecycle != nil && before.Labels[holdDelete] != "" && isActive(before) {
+		if k.set().Spec.Lifecycle.PreDelete != nil {
+			return fmt.Errorf("%s deletes %s while its hook holds it", w.By, before.Name)
+		}
 	}
 	now := k.c.Now()
 	if available(before, know.minReady, now) && (after == nil || !available(after, know.minReady, now)) {
@@ -188,7 +204,7 @@ func (k *checker) wrote(w sim.Write) error {
 			return err
 		}
 	}
-	if isActive(before) && (after == nil || !isActive(after)) && !know.specified(know.seen(before)) && w.Action.Verb == plan.Delete {
+	if isActive(before) && (after == nil || !isActive(after)) && !know.specified(know.seen(before)) && w.Action.Verb == plan.Delete && !k.lost(before) {
 		if err := k.scaledIn(w.By, know, before); err != nil {
 			return err
 		}
@@ -211,6 +227,9 @@ func (k *checker) created(by string, know *knowledge, pod *corev1.Pod) error {
 		maker, other := k.made[p.UID]
 		if k.strangers() && other && maker != by && !know.knew(p.UID) {
 			continue // another driver's, not seen yet
+		}
+		if know.exclude && p.Labels[keys.LifecycleStateLabel] == keys.StatePreparingDelete {
+			continue
 		}
 		count++
 	}
@@ -254,6 +273,13 @@ func (k *checker) disrupted(by string, know *knowledge, pod *corev1.Pod) error {
 			by, pod.Name, count, unseen, know.excused, know.replicas, know.unavailable)
 	}
 	return nil
+}
+
+// lost says that a pod is on its way to deletion and cannot be taken back (cloneset.md 8 rule 9).
+func (k *checker) lost(pod *corev1.Pod) bool {
+	l := k.set().Spec.Lifecycle
+	return pod.Labels[keys.LifecycleStateLabel] == keys.StatePreparingDelete && l != nil &&
+		(l.PreDelete != nil && l.PreDelete.MarkPodNotReady || l.InPlaceUpdate != nil && l.InPlaceUpdate.MarkPodNotReady)
 }
 
 // scaledIn: a pod that nobody marked is deleted only if there are too many.
@@ -321,6 +347,9 @@ func (k *checker) containers(know *knowledge, before, after *corev1.Pod) error {
 	for i := range after.Spec.Containers {
 		changed = changed || before.Spec.Containers[i].Image != after.Spec.Containers[i].Image
 	}
+	if l := k.set().Spec.Lifecycle; changed && l != nil && l.InPlaceUpdate != nil && hash(before) != hash(after) && before.Labels[holdUpdate] != "" {
+		return fmt.Errorf("containers of %s change while its hook holds it", before.Name)
+	}
 	if changed && gate(before) != corev1.ConditionFalse {
 		return fmt.Errorf("containers of %s change while it is in service", before.Name)
 	}
@@ -329,6 +358,37 @@ func (k *checker) containers(know *knowledge, before, after *corev1.Pod) error {
 			// A container that crashes between the two writes of an update is taken for the new one; nothing tells them apart.
 			if s := &after.Status.ContainerStatuses[i]; s.Image != after.Spec.Containers[i].Image && s.LastTerminationState.Terminated == nil {
 				return fmt.Errorf("%s comes back into service with %s instead of %s", after.Name, s.Image, after.Spec.Containers[i].Image)
+			}
+		}
+	}
+	return nil
+}
+
+func (k *checker) set() *v1beta1.CloneSet {
+	return k.c.Get(plan.CloneSetKind, namespace, setName).(*v1beta1.CloneSet)
+}
+
+// missingClaim names a claim that a pod mounts and that does not exist or is on its way out; empty if there is none.
+func (k *checker) missingClaim(pod *corev1.Pod) string {
+	for i := range pod.Spec.Volumes {
+		source := pod.Spec.Volumes[i].PersistentVolumeClaim
+		if source == nil {
+			continue
+		}
+		if claim := k.c.Get(plan.ClaimKind, namespace, source.ClaimName); claim == nil || claim.GetDeletionTimestamp() != nil {
+			return source.ClaimName
+		}
+	}
+	return ""
+}
+
+// claimChanged: no active pod loses a claim.
+func (k *checker) claimChanged(w sim.Write) error {
+	for _, pod := range pods(k.c) {
+		for i := range pod.Spec.Volumes {
+			source := pod.Spec.Volumes[i].PersistentVolumeClaim
+			if source != nil && source.ClaimName == w.Before.GetName() {
+				return fmt.Errorf("%s takes claim %s from pod %s", w.By, source.ClaimName, pod.Name)
 			}
 		}
 	}

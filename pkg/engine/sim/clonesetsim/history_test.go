@@ -42,6 +42,65 @@ type setSpec struct {
 	minReady                                  int
 	grace                                     int
 	containers                                int
+	hooks                                     hooks
+	claims                                    int // claims of each pod
+	reuse                                     bool
+}
+
+// hooks say which lifecycle hooks a set has. Somebody answers them after a while.
+type hooks struct{ preDelete, inPlaceUpdate, notReady, exclude bool }
+
+// The marks of hooks on pods.
+const (
+	holdDelete = "hold-delete"
+	holdUpdate = "hold-update"
+)
+
+func (h hooks) lifecycle() *v1beta1.Lifecycle {
+	if !h.preDelete && !h.inPlaceUpdate {
+		return nil
+	}
+	l := &v1beta1.Lifecycle{}
+	if h.preDelete {
+		l.PreDelete = &v1beta1.LifecycleHook{LabelsHandler: map[string]string{holdDelete: "yes"}, MarkPodNotReady: h.notReady}
+	}
+	if h.inPlaceUpdate {
+		l.InPlaceUpdate = &v1beta1.LifecycleHook{LabelsHandler: map[string]string{holdUpdate: "yes"}, MarkPodNotReady: h.notReady}
+	}
+	return l
+}
+
+// answers are the stages of somebody who answers hooks: lets pods go, and marks those that have been updated.
+func (h hooks) answers() []sim.Stage {
+	in := func(b sim.Body, state string, key string, marked bool) bool {
+		_, has := b.Labels[key]
+		return b.DeletionTimestamp == nil && b.Labels[keys.LifecycleStateLabel] == state && has == marked
+	}
+	relabel := func(pod *corev1.Pod, key string, add bool) {
+		labels := map[string]string{}
+		for k, v := range pod.Labels {
+			labels[k] = v
+		}
+		delete(labels, key)
+		if add {
+			labels[key] = "yes"
+		}
+		pod.Labels = labels
+	}
+	stage := func(name, state, key string, add bool) sim.Stage {
+		return sim.Stage{Name: name, Delay: between(100, 4000),
+			Match: func(b sim.Body) bool { return in(b, state, key, !add) },
+			Next:  func(_ sim.Body, pod *corev1.Pod) { relabel(pod, key, add) }}
+	}
+	var list []sim.Stage
+	if h.preDelete {
+		list = append(list, stage("let-delete", keys.StatePreparingDelete, holdDelete, false))
+	}
+	if h.inPlaceUpdate {
+		list = append(list, stage("let-update", keys.StatePreparingUpdate, holdUpdate, false),
+			stage("mark-updated", keys.StateUpdated, holdUpdate, true))
+	}
+	return list
 }
 
 // step is something that people or the cluster do at a time. What n and span mean depends on what.
@@ -95,8 +154,9 @@ func (h *history) String() string {
 		return v.String()
 	}
 	s := &h.spec
-	fmt.Fprintf(&b, "seed %d replicas %d policy %s partition %s maxUnavailable %s maxSurge %s scale limit %s paused %v onDelete %v minReady %d grace %d containers %d rollback %v\n",
-		h.seed, s.replicas, s.policy, show(s.partition), show(s.unavailable), show(s.surge), show(s.scaleLimit), s.paused, s.onDelete, s.minReady, s.grace, s.containers, h.rollback)
+	fmt.Fprintf(&b, "seed %d replicas %d policy %s partition %s maxUnavailable %s maxSurge %s scale limit %s paused %v onDelete %v minReady %d grace %d containers %d rollback %v hooks %+v claims %d reuse %v\n",
+		h.seed, s.replicas, s.policy, show(s.partition), show(s.unavailable), show(s.surge), show(s.scaleLimit), s.paused, s.onDelete, s.minReady, s.grace, s.containers, h.rollback,
+		s.hooks, s.claims, s.reuse)
 	fmt.Fprintf(&b, "lag %s interval %s write %s pace %+v\n", h.lag, h.interval, h.write, h.pace)
 	for _, st := range h.steps {
 		fmt.Fprintf(&b, "%s\n", st)
@@ -124,16 +184,21 @@ func (s *setSpec) set() *v1beta1.CloneSet {
 		Spec: v1beta1.CloneSetSpec{
 			Replicas: &replicas,
 			Selector: &metav1.LabelSelector{MatchLabels: labels},
-			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}},
+			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{
+				Labels: map[string]string{"app": setName, holdDelete: "yes", holdUpdate: "yes"}}},
 			ScaleStrategy: v1beta1.CloneSetScaleStrategy{
-				MaxUnavailable: s.scaleLimit,
+				MaxUnavailable: s.scaleLimit, EnablePVCReuse: s.reuse, ExcludePreparingDelete: s.hooks.exclude,
 			},
+			Lifecycle: s.hooks.lifecycle(),
 			UpdateStrategy: v1beta1.CloneSetUpdateStrategy{RollingUpdate: &v1beta1.RollingUpdateCloneSetStrategy{
 				PodUpdatePolicy: s.policy, Partition: s.partition, MaxUnavailable: s.unavailable, MaxSurge: s.surge, Paused: s.paused,
 				InPlaceUpdateStrategy: &v1beta1.InPlaceUpdateStrategy{GracePeriodSeconds: int32(s.grace)},
 			}},
 			MinReadySeconds: int32(s.minReady),
 		},
+	}
+	for _, name := range []string{"data", "log"}[:s.claims] {
+		set.Spec.VolumeClaimTemplates = append(set.Spec.VolumeClaimTemplates, corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: name}})
 	}
 	if s.onDelete {
 		set.Spec.UpdateStrategy.Type = v1beta1.OnDeleteCloneSetUpdateStrategyType

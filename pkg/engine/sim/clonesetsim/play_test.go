@@ -34,7 +34,7 @@ type outcome struct {
 
 // play runs a history and checks it from the first write to the end.
 func play(h *history, trace func(string, ...any)) (outcome, error) {
-	c := sim.New(sim.Config{Seed: h.seed, Kinds: []sim.Kind{clonesetsim.Kind()}, Stages: sim.PodStages(h.pace), Nodes: nodes()})
+	c := sim.New(sim.Config{Seed: h.seed, Kinds: []sim.Kind{clonesetsim.Kind()}, Stages: append(h.spec.hooks.answers(), sim.PodStages(h.pace)...), Nodes: nodes()})
 	k := &checker{c: c, rollback: h.rollback, knows: map[string]*knowledge{}, took: map[types.UID]taken{}, moves: map[types.UID]taken{}, made: map[types.UID]string{}}
 	c.Observe(k.wrote)
 	run := &sim.Run{Cluster: c, Interval: h.interval, WriteTime: h.write, Faults: h.faults, Events: h.events(), Trace: trace}
@@ -167,10 +167,34 @@ func (k *checker) atRest(h *history) error {
 	case !k.last.Empty():
 		return fault("there is more to write")
 	}
+	if err := k.claimsAtRest(h, all); err != nil {
+		return err
+	}
 	s := &set.Status
 	if int(s.Replicas) != len(all) || int(s.UpdatedReplicas) != updated || int(s.AvailableReplicas) != up ||
 		int(s.UpdatedAvailableReplicas) != updated || s.ObservedGeneration != set.Generation {
 		return fault("the status does not say so: %+v", *s)
+	}
+	return nil
+}
+
+// claimsAtRest: every pod has its claims, and without reuse there are no others.
+func (k *checker) claimsAtRest(h *history, all []*corev1.Pod) error {
+	count := 0
+	for _, p := range all {
+		if missing := k.missingClaim(p); missing != "" {
+			return fmt.Errorf("at rest: pod %s has no claim %s", p.Name, missing)
+		}
+	}
+	for _, obj := range k.c.List(plan.ClaimKind) {
+		for _, o := range obj.GetOwnerReferences() {
+			if o.Kind == plan.CloneSetKind.Kind {
+				count++
+			}
+		}
+	}
+	if want := len(all) * h.spec.claims; count < want || count > want && !h.spec.reuse {
+		return fmt.Errorf("at rest: the set has %d claims, its pods need %d", count, want)
 	}
 	return nil
 }

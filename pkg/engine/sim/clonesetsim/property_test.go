@@ -25,6 +25,8 @@ type family struct {
 	onDelete bool
 	// late: there is one update, long after everything has come to rest.
 	late bool
+	// hooks and claims: sets have them.
+	hooks, claims bool
 }
 
 var (
@@ -38,7 +40,8 @@ var (
 		specifyName, unspecify}
 	rough = []deed{setImage, setImage, setReplicas, setPartition, setPaused, specify, crash, unready, failPod, deletePod, loseLabel,
 		nodeGone, badImage}
-	every = []deed{setImage, setEnv, setReplicas, setPartition, setUnavailable, setSurge, setPaused, setPolicy, specify, specifyName,
+	hooked = []deed{setImage, setImage, setReplicas, setReplicas, setPartition, setPaused, specify, specifyName, unspecify, crash, unready, deletePod}
+	every  = []deed{setImage, setEnv, setReplicas, setPartition, setUnavailable, setSurge, setPaused, setPolicy, specify, specifyName,
 		unspecify, crash, unready, failPod, deletePod, loseLabel, nodeGone, badImage}
 
 	writes = []sim.FaultKind{sim.FailWrite, sim.LoseAnswer, sim.LoseRequest, sim.Collide}
@@ -60,6 +63,8 @@ var families = []family{
 	{name: "plain updates", policies: either, surge: append(noSurge, surges...), deeds: quiet, faults: single},
 	{name: "one late update", policies: either, surge: append(noSurge, surges...), deeds: quiet, faults: single, late: true},
 	{name: "on delete", policies: either, surge: noSurge, deeds: rough, faults: writes, onDelete: true},
+	{name: "hooks", policies: either, surge: append(noSurge, surges...), deeds: hooked, faults: single, hooks: true},
+	{name: "claims", policies: either, surge: append(noSurge, surges...), deeds: rough, faults: single, claims: true},
 	{name: "second driver", policies: either, surge: append(noSurge, surges...), deeds: every, faults: twins},
 }
 
@@ -121,6 +126,12 @@ func (f *family) draw(t *rapid.T) *history {
 		s.grace = 10
 	case 4:
 		s.containers = 2
+	}
+	if f.hooks {
+		s.hooks = hooks{drawBool.Draw(t, "preDelete"), drawBool.Draw(t, "inPlaceUpdate"), drawRare.Draw(t, "not ready") == 7, drawRare.Draw(t, "exclude") == 7}
+	}
+	if f.claims {
+		s.claims, s.reuse = 1+drawSmall.Draw(t, "claims")/3, drawBool.Draw(t, "reuse")
 	}
 	if f.late {
 		h.steps = []step{{at: late, what: setImage, n: 2}}

@@ -29,7 +29,7 @@ const (
 //
 //	create KEY=VALUE…   creates the set; keys as in set
 //	set KEY=VALUE…      changes it: replicas, image, side (image of a second container), env, policy, type, partition,
-//	                    maxUnavailable, maxSurge, scaleLimit, paused, minReady, grace, deadline, podsToDelete
+//	                    maxUnavailable, maxSurge, scaleLimit, paused, minReady, grace, deadline, podsToDelete, hooks
 //	gates NAME=BOOL…    sets feature gates of both drivers
 //	status              shows the status and what the leading driver would say now
 //
@@ -145,6 +145,8 @@ func field(s *sim.Script, spec *v1beta1.CloneSetSpec, key, value string) error {
 	case "paused":
 		rolling.Paused = value == "true"
 		return nil
+	case "hooks":
+		return hooks(spec, value)
 	case "podsToDelete":
 		spec.ScaleStrategy.PodsToDelete = nil
 		for alias := range strings.SplitSeq(value, ",") {
@@ -157,6 +159,26 @@ func field(s *sim.Script, spec *v1beta1.CloneSetSpec, key, value string) error {
 		return nil
 	}
 	return number(spec, key, value)
+}
+
+// hooks sets lifecycle hooks by name. Each is a label of the template: hold-delete and hold-update.
+func hooks(spec *v1beta1.CloneSetSpec, names string) error {
+	spec.Lifecycle = &v1beta1.Lifecycle{}
+	labels := map[string]string{"app": scriptName}
+	for name := range strings.SplitSeq(names, ",") {
+		switch name {
+		case "preDelete":
+			labels["hold-delete"] = "yes"
+			spec.Lifecycle.PreDelete = &v1beta1.LifecycleHook{LabelsHandler: map[string]string{"hold-delete": "yes"}}
+		case "inPlaceUpdate":
+			labels["hold-update"] = "yes"
+			spec.Lifecycle.InPlaceUpdate = &v1beta1.LifecycleHook{LabelsHandler: map[string]string{"hold-update": "yes"}}
+		default:
+			return fmt.Errorf("%q is neither preDelete nor inPlaceUpdate", name)
+		}
+	}
+	spec.Template.Labels = labels
+	return nil
 }
 
 func number(spec *v1beta1.CloneSetSpec, key, value string) error {
