@@ -48,6 +48,9 @@ type Mirror struct {
 	store   *store
 	trouble bool
 	reads   sync.WaitGroup
+	// asking counts the reads that Settled waits for; settled is closed when there are none left.
+	asking  int
+	settled chan struct{}
 }
 
 // NewMirror makes a mirror that is empty until Run has listed the scope.
@@ -56,7 +59,9 @@ func NewMirror(source Source, options MirrorOptions) (*Mirror, error) {
 	if err != nil {
 		return nil, fmt.Errorf("selector %q: %w", options.Scope.Labels, err)
 	}
-	return &Mirror{source: source, options: options, synced: make(chan struct{}), store: newStore(selector, options.Changed)}, nil
+	settled := make(chan struct{})
+	close(settled)
+	return &Mirror{source: source, options: options, synced: make(chan struct{}), settled: settled, store: newStore(selector, options.Changed)}, nil
 }
 
 // Synced is closed when the first list has arrived.
@@ -101,12 +106,12 @@ func (m *Mirror) follow(ctx context.Context) error {
 	}
 	m.mu.Lock()
 	vanished := m.store.replace(list, version(at))
+	m.ask(ctx, vanished)
 	m.mu.Unlock()
 	m.tell(nil)
 	if !m.isSynced() {
 		close(m.synced)
 	}
-	m.reads.Go(func() { m.recheck(ctx, vanished) })
 	for {
 		last, err := m.watch(ctx, at)
 		if ctx.Err() != nil || err != nil {
@@ -183,16 +188,47 @@ func (m *Mirror) apply(ctx context.Context, what watch.EventType, wire plan.Obje
 		m.mu.Unlock()
 		return nil
 	}
-	known := m.store.remove(obj)
-	m.mu.Unlock()
-	if known {
-		m.reads.Go(func() { m.recheck(ctx, []plan.Object{obj}) })
+	if m.store.remove(obj) {
+		m.ask(ctx, []plan.Object{obj})
 	}
+	m.mu.Unlock()
 	return nil
 }
 
+// ask begins to find out about objects that left the watch. The mirror is locked.
+func (m *Mirror) ask(ctx context.Context, list []plan.Object) {
+	if len(list) == 0 || m.options.Keep == nil || m.options.Scope.Labels == "" {
+		return
+	}
+	if m.asking++; m.asking == 1 {
+		m.settled = make(chan struct{})
+	}
+	m.reads.Go(func() {
+		m.recheck(ctx, list)
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		if m.asking--; m.asking == 0 {
+			close(m.settled)
+		}
+	})
+}
+
+// Settled waits until it is known of every object that left the watch whether it still concerns the subject: until then
+// such an object is not shown, though it may exist. It returns false when the context ended before.
+func (m *Mirror) Settled(ctx context.Context) bool {
+	m.mu.RLock()
+	settled := m.settled
+	m.mu.RUnlock()
+	select {
+	case <-settled:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
 // recheck reads objects that left the watch, and keeps those that still exist and concern the subject. Objects that were
-// on their way out are taken as gone.
+// on their way out are taken as gone. It asks until there is an answer or the context ends.
 func (m *Mirror) recheck(ctx context.Context, list []plan.Object) {
 	if m.options.Keep == nil || m.options.Scope.Labels == "" {
 		return
@@ -202,14 +238,23 @@ func (m *Mirror) recheck(ctx context.Context, list []plan.Object) {
 			m.Gone(obj.GetUID())
 			continue
 		}
-		now, err := m.source.Get(ctx, m.options.Kind, obj.GetNamespace(), obj.GetName())
-		switch {
-		case err == nil && now.GetUID() == obj.GetUID() && m.options.Keep(now):
-			m.Wrote(now)
-		case err == nil || apierrors.IsNotFound(err):
-			m.Gone(obj.GetUID())
+		for delay := (backoff{}); !m.reread(ctx, obj) && sleep(ctx, delay.next()); {
 		}
 	}
+}
+
+// reread says whether the server told what became of an object, or never will.
+func (m *Mirror) reread(ctx context.Context, obj plan.Object) bool {
+	now, err := m.source.Get(ctx, m.options.Kind, obj.GetNamespace(), obj.GetName())
+	switch {
+	case err == nil && now.GetUID() == obj.GetUID() && m.options.Keep(now):
+		m.Wrote(now)
+	case err == nil || apierrors.IsNotFound(err):
+		m.Gone(obj.GetUID())
+	default:
+		return hopeless(err)
+	}
+	return true
 }
 
 // Find looks for objects outside the labels of the watch that concern the subject all the same, such as pods whose labels

@@ -115,6 +115,9 @@ func (c *Claim) loop(ctx context.Context, r *runner, options RunOptions) *Result
 		return result
 	}
 	for {
+		if !r.sight.settled(ctx) {
+			return result
+		}
 		l := r.look(ctx)
 		if ctx.Err() != nil && l.err != nil {
 			return result

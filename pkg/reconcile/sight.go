@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -23,11 +24,13 @@ type sight struct {
 	mirrors  cluster.Mirrors
 	// narrow says that the mirrors show one subject and what its selector matches.
 	narrow bool
+	// found is closed when parts outside the selector have been looked for.
+	found chan struct{}
 }
 
 // sightOf sees one subject, object, and what its selector matches.
 func (s *Session) sightOf(t Target, object plan.Object, changed func(types.UID), trouble func(error)) (*sight, error) {
-	v := &sight{api: s.API, kind: t.Kind, parts: map[schema.GroupKind]*cluster.Mirror{}, narrow: true}
+	v := &sight{api: s.API, kind: t.Kind, parts: map[schema.GroupKind]*cluster.Mirror{}, narrow: true, found: make(chan struct{})}
 	uid := object.GetUID()
 	all := func(plan.Object, plan.Object) { changed(uid) }
 	err := v.add(&v.subjects, cluster.MirrorOptions{
@@ -110,13 +113,44 @@ func (v *sight) run(ctx context.Context) error {
 		})
 	}
 	if v.narrow {
-		for _, m := range v.parts {
-			// Without this look a pod that left the selector before our time stays owned; it is in nobody's way.
-			wg.Go(func() { _ = m.Find(ctx, v.api.Metadata) })
-		}
+		wg.Go(func() { v.find(ctx) })
 	}
 	wg.Wait()
 	return first
+}
+
+// findAgain is the time between two looks for parts outside the selector, as long as the server does not answer.
+const findAgain = time.Second
+
+// find looks for parts that left the selector before our time.
+func (v *sight) find(ctx context.Context) {
+	var wg sync.WaitGroup
+	for _, m := range v.parts {
+		wg.Go(func() {
+			for m.Find(ctx, v.api.Metadata) != nil {
+				select {
+				case <-ctx.Done():
+					return
+				case <-time.After(findAgain):
+				}
+			}
+		})
+	}
+	wg.Wait()
+	close(v.found)
+}
+
+// settled waits until what is seen is complete; false when the context ended before. Pods outside the selector matter only
+// to their claims, which would be taken for nobody's: without claims they may turn up later.
+func (v *sight) settled(ctx context.Context) bool {
+	if v.narrow && v.parts[plan.ClaimKind] != nil {
+		select {
+		case <-v.found:
+		case <-ctx.Done():
+			return false
+		}
+	}
+	return !slices.ContainsFunc(v.mirrors, func(m *cluster.Mirror) bool { return !m.Settled(ctx) })
 }
 
 // synced waits until everything has been listed; false when the context ended before.
