@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -33,6 +34,11 @@ func (s *space) record() *history {
 			} else if s.Context().Err() == nil { // the end of the test ends the watch
 				h.broken = fmt.Errorf("the watch said %s: %v", e.Type, e.Object)
 			}
+			h.mu.Unlock()
+		}
+		if s.Context().Err() == nil {
+			h.mu.Lock()
+			h.broken = errors.New("the watch ended before the test")
 			h.mu.Unlock()
 		}
 	}()

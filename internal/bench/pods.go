@@ -7,8 +7,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/tools/cache"
 )
 
 // pods follows the pods of a namespace.
@@ -16,46 +16,45 @@ type pods struct {
 	mu      sync.Mutex
 	now     map[string]*corev1.Pod
 	changed chan struct{} // closed and replaced at every change
-	err     error
 	stop    func()
 }
 
-// follow begins with the pods that there are. An API server ends a watch after half an hour at the earliest, so one watch
-// serves a whole measurement.
+// follow begins with the pods that there are.
 func (l *lab) follow(ctx context.Context, namespace string) (*pods, error) {
-	list, err := l.client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{})
+	ctx, stop := context.WithCancel(ctx)
+	p := &pods{now: map[string]*corev1.Pod{}, changed: make(chan struct{}), stop: stop}
+	informer := informers.NewSharedInformerFactoryWithOptions(l.client, 0, informers.WithNamespace(namespace)).Core().V1().Pods().Informer()
+	registered, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(o any) { p.take(o, false) },
+		UpdateFunc: func(_, o any) { p.take(o, false) },
+		DeleteFunc: func(o any) { p.take(o, true) },
+	})
 	if err != nil {
+		stop()
 		return nil, err
 	}
-	limit := int64(3600)
-	w, err := l.client.CoreV1().Pods(namespace).Watch(ctx, metav1.ListOptions{ResourceVersion: list.ResourceVersion, TimeoutSeconds: &limit})
-	if err != nil {
-		return nil, err
+	go informer.RunWithContext(ctx)
+	if !cache.WaitForCacheSync(ctx.Done(), registered.HasSynced) {
+		stop()
+		return nil, ctx.Err()
 	}
-	p := &pods{now: map[string]*corev1.Pod{}, changed: make(chan struct{}), stop: w.Stop}
-	for i := range list.Items {
-		p.now[list.Items[i].Name] = &list.Items[i]
-	}
-	go p.take(w.ResultChan())
 	return p, nil
 }
 
-func (p *pods) take(events <-chan watch.Event) {
-	for e := range events {
-		p.mu.Lock()
-		pod, ok := e.Object.(*corev1.Pod)
-		switch {
-		case !ok:
-			p.err = fmt.Errorf("watch: %v", e.Object)
-		case e.Type == watch.Deleted:
-			delete(p.now, pod.Name)
-		default:
-			p.now[pod.Name] = pod
-		}
-		close(p.changed)
-		p.changed = make(chan struct{})
-		p.mu.Unlock()
+func (p *pods) take(object any, gone bool) {
+	if last, ok := object.(cache.DeletedFinalStateUnknown); ok {
+		object = last.Obj
 	}
+	pod := object.(*corev1.Pod)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if gone {
+		delete(p.now, pod.Name)
+	} else {
+		p.now[pod.Name] = pod
+	}
+	close(p.changed)
+	p.changed = make(chan struct{})
 }
 
 // until returns when the condition holds, with the time at which that was seen. It gives up after five minutes.
@@ -64,11 +63,8 @@ func (p *pods) until(ctx context.Context, what string, holds func(map[string]*co
 	defer cancel()
 	for {
 		p.mu.Lock()
-		ok, err, changed := holds(p.now), p.err, p.changed
+		ok, changed := holds(p.now), p.changed
 		p.mu.Unlock()
-		if err != nil {
-			return time.Time{}, err
-		}
 		if ok {
 			return time.Now(), nil
 		}
