@@ -238,6 +238,7 @@ func (l *loop) look(ctx context.Context, r *runner) {
 		case found && (!told || holding.Holder != other.Holder):
 			r.teller.tell(view.DriverChanged{Head: r.head(), Driver: driverView(holding)})
 		case !found && told && other.Holder != "":
+			r.stale = true
 			r.teller.tell(view.DriverChanged{Head: r.head(), Driver: view.Driver{Kind: view.DriverSelf, Holder: l.session.Holder}})
 		case !found && !told:
 			r.teller.tell(view.Started{Head: r.head(), Driver: view.Driver{Kind: view.DriverSelf, Holder: l.session.Holder}})

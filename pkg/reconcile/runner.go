@@ -46,8 +46,11 @@ type runner struct {
 	lazyAt     time.Time
 	// lazyRetryAt holds back lazy stages after a failure of theirs.
 	lazyRetryAt time.Time
-	// last is what was carried out without a fault at the last look.
-	last     []plan.Stage
+	// last is what was carried out without a fault at the last look, vain says that it had no effect the time before.
+	last []plan.Stage
+	vain bool
+	// stale says that another drove the subject until now, so that its last writes may not have been seen.
+	stale    bool
 	waits    []plan.Wait
 	troubled bool
 }
@@ -84,6 +87,13 @@ type look struct {
 // look observes and decides. It does not write.
 func (r *runner) look(ctx context.Context) look {
 	var err error
+	if r.stale {
+		more, err := r.sight.catchUp(ctx, r.uid)
+		if err != nil {
+			return look{err: err}
+		}
+		r.stale, r.doubts = false, append(r.doubts, more...)
+	}
 	if r.doubts, err = r.sight.mirrors.Resolve(ctx, r.session.API, r.doubts); err != nil {
 		return look{err: err}
 	}
@@ -149,8 +159,8 @@ func (r *runner) act(ctx context.Context, l look) time.Time {
 		return earliest(later, l.decision.Plan.Wake)
 	}
 	if reflect.DeepEqual(stages, r.last) {
-		// It was done and had no effect. Doing it at once again would only keep the server busy.
-		r.last = nil
+		// It was done and had no effect. Doing it again at once, or for ever at one pace, would only keep the server busy.
+		r.last, r.vain = nil, true
 		return r.fail(now, 0)
 	}
 	report := r.exec.Run(ctx, r.subject(l.subject), stages)
@@ -175,9 +185,12 @@ func (r *runner) act(ctx context.Context, l look) time.Time {
 		return r.session.Now()
 	}
 	if r.retryAt.IsZero() {
-		r.failures, r.retry, r.conflicts = nil, 0, 0
+		r.failures, r.conflicts = nil, 0
+		if !r.vain {
+			r.retry = 0
+		}
 	}
-	r.last = stages
+	r.last, r.vain = stages, false
 	return r.session.Now()
 }
 

@@ -153,6 +153,45 @@ func (v *sight) settled(ctx context.Context) bool {
 	return !slices.ContainsFunc(v.mirrors, func(m *cluster.Mirror) bool { return !m.Settled(ctx) })
 }
 
+// catchUp reads a subject's parts from the server itself, because a Lease that its holder lets go of may be seen before the
+// last of the holder's writes. It returns what has to be read singly too: the subject, and parts that are seen but were
+// not listed.
+func (v *sight) catchUp(ctx context.Context, uid types.UID) ([]plan.Ref, error) {
+	subject := v.subjects.Get(uid)
+	if subject == nil {
+		return nil, nil
+	}
+	refOf := func(kind schema.GroupKind, obj plan.Object) plan.Ref {
+		return plan.Ref{Kind: kind, Namespace: obj.GetNamespace(), Name: obj.GetName(), UID: obj.GetUID()}
+	}
+	doubts := []plan.Ref{refOf(v.kind.GroupKind, subject)}
+	for _, part := range v.kind.Parts {
+		m := v.parts[part.GroupKind]
+		if m == nil || part.Needed != nil && !part.Needed(subject) {
+			continue
+		}
+		selector, err := part.Selector(subject)
+		if err != nil {
+			return nil, nil // the planner finds the words for it
+		}
+		seen, listed := m.Owned(uid), map[types.UID]bool{}
+		list, _, err := v.api.List(ctx, part.GroupKind, cluster.Scope{Namespace: subject.GetNamespace(), Labels: selector})
+		if err != nil {
+			return nil, err
+		}
+		for _, obj := range list {
+			listed[obj.GetUID()] = true
+			v.mirrors.Wrote(part.GroupKind, obj)
+		}
+		for _, obj := range seen {
+			if !listed[obj.GetUID()] {
+				doubts = append(doubts, refOf(part.GroupKind, obj))
+			}
+		}
+	}
+	return doubts, nil
+}
+
 // synced waits until everything has been listed; false when the context ended before.
 func (v *sight) synced(ctx context.Context) bool {
 	for _, m := range v.mirrors {
