@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -18,23 +19,31 @@ import (
 type claims struct {
 	// byID are the claims that stay, by instance id; claims without an id are not ours to judge.
 	byID map[string][]*corev1.PersistentVolumeClaim
-	// names are the names of all owned claims, those on their way out too.
-	names map[string]bool
+}
+
+// idOf is the instance id of a pod: the one in its name where somebody took the label off, because its claims are its own
+// all the same.
+func (p *pass) idOf(x *pod) string {
+	if id := x.Labels[keys.InstanceIDLabel]; id != "" {
+		return id
+	}
+	id, _ := strings.CutPrefix(x.Name, p.set.Name+"-")
+	return id
 }
 
 // sortClaims hands the claims of released pods to these pods and, without reuse, drops the claims that no active pod
 // carries (cloneset.md 10.3, 10.4). It runs before pods are released, so that a pod never loses its claims half way.
 func (p *pass) sortClaims() {
-	p.claims = claims{byID: map[string][]*corev1.PersistentVolumeClaim{}, names: map[string]bool{}}
+	p.claims = claims{byID: map[string][]*corev1.PersistentVolumeClaim{}}
 	if len(p.w.Claims) == 0 {
 		return
 	}
 	active, inactive := map[string]bool{}, map[string]*pod{}
 	for i := range p.pods {
-		active[p.pods[i].Labels[keys.InstanceIDLabel]] = true
+		active[p.idOf(&p.pods[i])] = true
 	}
 	for i := range p.rest {
-		inactive[p.rest[i].Labels[keys.InstanceIDLabel]] = &p.rest[i]
+		inactive[p.idOf(&p.rest[i])] = &p.rest[i]
 	}
 	var actions []plan.Action
 	for _, c := range p.w.Claims {
@@ -43,7 +52,6 @@ func (p *pass) sortClaims() {
 		if !owned {
 			continue
 		}
-		p.claims.names[c.Name] = true
 		if c.DeletionTimestamp != nil || id == "" {
 			continue
 		}
@@ -58,21 +66,11 @@ func (p *pass) sortClaims() {
 		}
 	}
 	for _, list := range p.claims.byID {
-		slices.SortFunc(list, func(a, b *corev1.PersistentVolumeClaim) int { return compareNames(a.Name, b.Name) })
+		slices.SortFunc(list, func(a, b *corev1.PersistentVolumeClaim) int { return strings.Compare(a.Name, b.Name) })
 	}
 	if p.set.DeletionTimestamp == nil {
 		p.out.Add(StageClaims, actions...)
 	}
-}
-
-func compareNames(a, b string) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }
 
 // handOver makes a claim the pod's, so that it lives and dies with it.
@@ -167,10 +165,10 @@ func (p *pass) reuseIDs(n int) (ids []string, blocked int) {
 	}
 	active, inactive := map[string]bool{}, map[string]*pod{}
 	for i := range p.pods {
-		active[p.pods[i].Labels[keys.InstanceIDLabel]] = true
+		active[p.idOf(&p.pods[i])] = true
 	}
 	for i := range p.rest {
-		inactive[p.rest[i].Labels[keys.InstanceIDLabel]] = &p.rest[i]
+		inactive[p.idOf(&p.rest[i])] = &p.rest[i]
 	}
 	for _, id := range slices.Sorted(maps.Keys(p.claims.byID)) {
 		if len(ids)+blocked == n {

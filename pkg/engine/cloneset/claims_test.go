@@ -218,6 +218,44 @@ func TestClaims(t *testing.T) {
 			}
 		}
 	})
+	t.Run("a pod whose label with the id was taken off keeps its claims", func(t *testing.T) {
+		t.Parallel()
+		for _, left := range []bool{true, false} {
+			s := newStage(t, 2, stored("1Gi", false))
+			s.settle()
+			name, claims := s.w.Pods[0].Name, s.claimNames()
+			s.edit(func(p *corev1.Pod) {
+				if p.Name == name {
+					delete(p.Labels, keys.InstanceIDLabel)
+					if left {
+						delete(p.Labels, "app")
+					}
+				}
+			})
+			s.settle()
+			for _, c := range claims {
+				if !slices.Contains(s.claimNames(), c) {
+					t.Errorf("out of the selector %v: claim %s is gone", left, c)
+				}
+			}
+		}
+	})
+	t.Run("pods that cannot be made keep no other from being deleted, and no event is repeated", func(t *testing.T) {
+		t.Parallel()
+		s := newStage(t, 4, stored("1Gi", true), maxUnavailable("3"), func(c *v1beta1.CloneSet) { c.Spec.ScaleStrategy.MaxUnavailable = number(1) })
+		s.settle()
+		s.terminating(0)
+		s.terminating(1)
+		s.specify(2)
+		s.seen = nil
+		s.expect("while the names are taken", did(s.pass()), "delete 1")
+		s.quiet()
+		for _, e := range s.seen {
+			if e.Reason == "ScaleUpLimited" {
+				t.Error("an event says that fewer pods are made when none is")
+			}
+		}
+	})
 	t.Run("claims without an id are left alone", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t, 1, stored("1Gi", false))

@@ -361,3 +361,11 @@ func TestUnreadableState(t *testing.T) {
 		}
 	}
 }
+
+// A mistyped number of replicas is worked off in portions.
+func TestPodsAtOnce(t *testing.T) {
+	t.Parallel()
+	if got := did(newStage(t, 2_000_000_000).plan()); got != "create 10000" {
+		t.Errorf("it does %s", got)
+	}
+}

@@ -20,14 +20,11 @@ func (p *pass) scale() bool {
 	p.out.Numbers = numbers(p.spec.limits, p.n, p.o)
 	nums := &p.out.Numbers
 	if nums.ScaleUp > 0 {
-		if nums.ScaleUpLimit < nums.ScaleUp {
-			p.limitScaleUp()
-		}
-		// Upstream ends the step here even with a limit of 0, and so never deletes a pod that uses the limit up.
-		if nums.ScaleUpLimit > 0 {
-			before := len(p.out.Stages)
-			p.stage(p.create(nums.ScaleUpLimit, min(nums.ScaleUpOld, nums.ScaleUpLimit)))
-			return len(p.out.Stages) > before
+		before := len(p.out.Stages)
+		p.scaleOut()
+		// Upstream ends the step here even when nothing is made, and so never deletes a pod that uses the limit up.
+		if len(p.out.Stages) > before {
+			return true
 		}
 	}
 	return p.finishDeletions() || p.deleteSpecified() || p.scaleIn()
@@ -39,20 +36,31 @@ func (p *pass) stage(actions []plan.Action) bool {
 	return len(actions) > 0
 }
 
-// limitScaleUp reports that fewer pods are made than are missing. The event is written when the limit lets no pod through
-// or together with those it lets through, so that a waiting loop does not repeat it at every look.
-func (p *pass) limitScaleUp() {
-	limit := p.out.Numbers.ScaleUpLimit
-	p.out.Waits = append(p.out.Waits, plan.Wait{
-		Reason: plan.ReasonScaleLimit, Names: p.names(func(x *pod) bool { return !x.available && !x.specified || x.preDeleting }),
-		Note: fmt.Sprintf("scaleStrategy.maxUnavailable %d is used up, %d more pods to make", p.spec.scaleMaxUnavailable, p.out.Numbers.ScaleUp-limit),
-	})
-	if limit == 0 {
+// atOnce bounds the pods that one pass makes, so that a mistyped number of replicas does not exhaust the memory.
+const atOnce = 10_000
+
+// scaleOut makes pods that are missing, as far as scaleStrategy.maxUnavailable allows (cloneset.md 9.2.3). That it limits is
+// an event only together with pods that are made, so that a waiting loop does not repeat it at every look.
+func (p *pass) scaleOut() {
+	nums := &p.out.Numbers
+	limited := nums.ScaleUpLimit < nums.ScaleUp
+	if limited {
+		p.out.Waits = append(p.out.Waits, plan.Wait{
+			Reason: plan.ReasonScaleLimit, Names: p.names(func(x *pod) bool { return !x.available && !x.specified || x.preDeleting }),
+			Note: fmt.Sprintf("scaleStrategy.maxUnavailable %d is used up, %d more pods to make", p.spec.scaleMaxUnavailable, nums.ScaleUp-nums.ScaleUpLimit),
+		})
+	}
+	n := min(nums.ScaleUpLimit, atOnce)
+	if n == 0 {
 		return
 	}
-	p.out.Add(StageScale, plan.Action{Verb: plan.Record, On: p.on, Why: "fewer pods are made than are missing",
-		Event: &plan.Event{Type: corev1.EventTypeWarning, Reason: "ScaleUpLimited",
-			Message: fmt.Sprintf("scaleUp is limited because of scaleStrategy.maxUnavailable, limit: %d", limit)}})
+	pods := p.create(n, min(nums.ScaleUpOld, n))
+	if limited && len(pods) > 0 {
+		p.out.Add(StageScale, plan.Action{Verb: plan.Record, On: p.on, Why: "fewer pods are made than are missing",
+			Event: &plan.Event{Type: corev1.EventTypeWarning, Reason: "ScaleUpLimited",
+				Message: fmt.Sprintf("scaleUp is limited because of scaleStrategy.maxUnavailable, limit: %d", nums.ScaleUpLimit)}})
+	}
+	p.stage(pods)
 }
 
 // takeBack keeps pods that wait for their deletion but are wanted again (cloneset.md 9.2.1).
