@@ -202,11 +202,10 @@ func (h *Held) pause(renewed time.Time) time.Duration {
 
 func (h *Held) renew(ctx context.Context) error {
 	lease := h.last()
-	err := h.write(ctx, lease, map[string]any{"spec": map[string]any{"renewTime": metav1.NewMicroTime(h.now())}})
+	err := h.touch(ctx)
 	if !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
 		return err
 	}
-	// It changed: perhaps by a renewal of ours whose answer was lost.
 	obj, err := h.api.Get(ctx, LeaseKind, lease.Namespace, lease.Name)
 	if apierrors.IsNotFound(err) {
 		return &LeaseLostError{Lease: h.Name(), Cause: errors.New("it was deleted")}
@@ -214,10 +213,19 @@ func (h *Held) renew(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if state := stateOf(obj); state.Holder != h.holder {
+	state := stateOf(obj)
+	if state.Holder != h.holder {
 		return &LeaseLostError{Lease: h.Name(), Holder: cmp.Or(state.Holder, "another, who let go of it since")}
 	}
-	return h.keep(obj)
+	if err := h.keep(obj); err != nil || state.Renewed.After(stateOf(lease).Renewed) {
+		return err // renewed by us: only the answer was lost
+	}
+	return h.touch(ctx)
+}
+
+// touch says that we are alive.
+func (h *Held) touch(ctx context.Context) error {
+	return h.write(ctx, h.last(), map[string]any{"spec": map[string]any{"renewTime": metav1.NewMicroTime(h.now())}})
 }
 
 // Release empties the Lease, so that the next driver need not wait. A Lease that is another's by now is left alone.

@@ -182,6 +182,28 @@ func TestLeaseSurvivesALostAnswer(t *testing.T) {
 	})
 }
 
+// Who puts a label on a Lease makes the next renewal conflict. It has to be made all the same: what counts for others is
+// the time that the Lease tells.
+func TestLeaseIsRenewedAfterAnEdit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := clustertest.New()
+		mine, err := acquire(t.Context(), server, self)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 6*time.Second)
+		defer cancel()
+		server.Edit(cluster.LeaseKind, "shop", webLease, func(obj plan.Object) { obj.SetLabels(map[string]string{"team": "shop"}) })
+		if err := mine.Keep(ctx); err != nil {
+			t.Fatal(err)
+		}
+		lease := server.Objects(cluster.LeaseKind)[0].(*coordinationv1.Lease)
+		if age := time.Since(lease.Spec.RenewTime.Time); age != time.Second {
+			t.Errorf("renewed %s ago, want 1s", age)
+		}
+	})
+}
+
 func TestReadLeases(t *testing.T) {
 	t.Parallel()
 	now := metav1.NewMicroTime(noon)
