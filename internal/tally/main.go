@@ -8,12 +8,15 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"regexp"
+	"slices"
 	"strings"
 )
 
 func main() {
-	t := tally{out: os.Stdout, said: map[string][]string{}}
+	t := newTally(os.Stdout)
 	if err := t.read(os.Stdin); err != nil {
 		fmt.Fprintln(os.Stderr, "tally:", err)
 		os.Exit(1)
@@ -32,7 +35,12 @@ type tally struct {
 	out                               io.Writer
 	said                              map[string][]string // output so far by package and test
 	passed, failed, skipped, packages int
-	broken                            bool // something failed that is not a test
+	reasons                           map[string]int // why tests were skipped
+	broken                            bool           // something failed that is not a test
+}
+
+func newTally(out io.Writer) *tally {
+	return &tally{out: out, said: map[string][]string{}, reasons: map[string]int{}}
 }
 
 func (t *tally) read(in io.Reader) error {
@@ -80,12 +88,26 @@ func (t *tally) end(e event, key string) {
 		t.passed++
 	case e.Action == "skip":
 		t.skipped++
-		t.tell(key)
+		t.reasons[t.reason(key)]++
 	default:
 		t.failed++
 		t.tell(key)
 	}
 	delete(t.said, key)
+}
+
+// place is what the testing package puts before a message.
+var place = regexp.MustCompile(`^ *[\w.]+\.go:\d+: `)
+
+// reason is the last that a skipped test said.
+func (t *tally) reason(key string) string {
+	reason := ""
+	for _, line := range t.said[key] {
+		if place.MatchString(line) {
+			reason = strings.TrimSpace(place.ReplaceAllString(line, ""))
+		}
+	}
+	return reason
 }
 
 func (t *tally) tell(key string) {
@@ -109,6 +131,9 @@ func isClosing(line string) bool {
 // summary prints the counts and says whether all is well.
 func (t *tally) summary() bool {
 	fmt.Fprintf(t.out, "%d tests passed, %d failed, %d skipped, in %d packages\n", t.passed, t.failed, t.skipped, t.packages)
+	for _, reason := range slices.Sorted(maps.Keys(t.reasons)) {
+		fmt.Fprintf(t.out, "  %d skipped: %s\n", t.reasons[reason], reason)
+	}
 	if t.passed+t.failed == 0 {
 		fmt.Fprintln(t.out, "no test ran")
 		return false

@@ -65,7 +65,7 @@ func TestTally(t *testing.T) {
 				`{"Action":"pass","Package":"p","Test":"TestB"}`,
 				`{"Action":"pass","Package":"p"}`,
 			},
-			want: "    a_test.go:3: needs a cluster\n1 tests passed, 0 failed, 1 skipped, in 1 packages\n",
+			want: "1 tests passed, 0 failed, 1 skipped, in 1 packages\n  1 skipped: needs a cluster\n",
 			well: true,
 		},
 		"no test": {
@@ -77,7 +77,7 @@ func TestTally(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var out strings.Builder
-			got := tally{out: &out, said: map[string][]string{}}
+			got := newTally(&out)
 			if err := got.read(strings.NewReader(strings.Join(test.in, "\n") + "\n")); err != nil {
 				t.Fatal(err)
 			}
