@@ -517,6 +517,9 @@ func TestUpdateLimits(t *testing.T) {
 			"partition":      func(c *v1beta1.CloneSet) { rolling(c).Partition = text("5x") },
 			"maxSurge":       func(c *v1beta1.CloneSet) { rolling(c).MaxSurge = text("many") },
 			"both zero":      func(c *v1beta1.CloneSet) { rolling(c).MaxUnavailable, rolling(c).MaxSurge = number(0), number(0) },
+			"InPlaceOnly with a surge": func(c *v1beta1.CloneSet) {
+				rolling(c).PodUpdatePolicy, rolling(c).MaxSurge = v1beta1.InPlaceOnlyPodUpdatePolicy, number(1)
+			},
 		} {
 			w := s.w
 			w.Set = s.w.Set.DeepCopy()

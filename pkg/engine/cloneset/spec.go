@@ -113,6 +113,9 @@ func (s *spec) resolveRolling(block *v1beta1.RollingUpdateCloneSetStrategy) erro
 	if err != nil {
 		return &SpecError{rollingPath + "maxSurge", err}
 	}
+	if surge > 0 && s.policy == v1beta1.InPlaceOnlyPodUpdatePolicy && !s.onDelete {
+		return &SpecError{rollingPath + "maxSurge", fmt.Errorf("%s with InPlaceOnly, which makes no other pods, want 0", block.MaxSurge)}
+	}
 	if s.paused {
 		surge = 0
 	}
