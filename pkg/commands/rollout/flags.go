@@ -1,6 +1,7 @@
 package rollout
 
 import (
+	"context"
 	"strconv"
 	"strings"
 	"time"
@@ -28,6 +29,11 @@ type flags struct {
 
 func (f *flags) add(flags *pflag.FlagSet) {
 	f.addChange(flags)
+	f.addRun(flags)
+}
+
+// addRun adds the flags of every verb that writes and then waits.
+func (f *flags) addRun(flags *pflag.FlagSet) {
 	flags.DurationVar(&f.timeout, "timeout", 0, "Stop waiting after that time; 0 waits as long as it takes")
 	flags.BoolVar(&f.noWait, "no-wait", false, "Record what is wanted and leave the rest to whoever drives")
 	cli.AddDryRunFlag(flags, &f.dryRun)
@@ -58,6 +64,12 @@ type options struct {
 	mode    cluster.Mode
 	output  cli.Output
 	plain   bool
+	// carryOn says that the verb carries a recorded run in batches on, batch how; nil is to its end.
+	carryOn bool
+	batch   *batchOptions
+	// prepare finds the intent for verbs that have to look at the workload first; it is asked again when the workload has
+	// changed since. Nil leaves the intent as it is.
+	prepare func(context.Context, *cli.Deps, *subject) (cluster.Intent, error)
 }
 
 func updateTypes() []string {

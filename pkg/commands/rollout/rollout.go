@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kubectl-kruise/kubectl-kruise/pkg/apis/keys"
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/cluster"
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/commands/cli"
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/engine/plan"
@@ -17,14 +18,18 @@ import (
 // New makes the verb and those below it.
 func New(deps *cli.Deps) *cobra.Command {
 	var f flags
+	var b batchFlags
 	cmd := &cobra.Command{
 		Use:   "rollout TYPE/NAME [flags]",
 		Short: "Bring a workload to what is wanted, pod by pod",
 		Long: "Record what is wanted of a workload, then bring its pods there within its limits, or watch whoever does, until as\n" +
 			"many pods as the partition lets move are updated and available. Without flags it goes on where an earlier run,\n" +
 			"here or on another machine, has stopped.\n\n" +
+			"With --batches the cursor of the run is recorded on the workload before each batch, so that anybody can approve the next\n" +
+			"batch, see where it stands (rollout why), or carry it on by typing rollout.\n\n" +
 			"Ctrl-C stops at a safe point and says how to go on; a second one ends the program at once. Nothing is lost.",
 		Example: "  kubectl kruise rollout cloneset/web --image nginx=nginx:1.27 --partition 80%\n" +
+			"  kubectl kruise rollout cloneset/web --image nginx=nginx:1.27 --batches 1,25%,100% --pause-between approve\n" +
 			"  kubectl kruise rollout cloneset/web --partition 0      # the rest\n" +
 			"  kubectl kruise rollout cloneset/web --paused           # stop\n" +
 			"  kubectl kruise rollout cloneset/web --dry-run=server   # what would happen",
@@ -41,11 +46,17 @@ func New(deps *cli.Deps) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if o.batch, err = b.parse(cmd.Flags().Changed); err != nil {
+				return err
+			}
+			o.carryOn, o.prepare = true, o.prepareBatches(o.intent)
 			return o.run(cmd.Context(), deps)
 		},
 	}
 	f.add(cmd.Flags())
-	cmd.AddCommand(newStatus(deps), newPlan(deps), newWhy(deps), newHistory(deps))
+	b.add(cmd.Flags())
+	cmd.AddCommand(newStatus(deps), newPlan(deps), newWhy(deps), newHistory(deps),
+		newPause(deps), newResume(deps), newUndo(deps), newScale(deps), newScaleDown(deps), newApprove(deps))
 	return cmd
 }
 
@@ -56,7 +67,7 @@ func (o *options) run(ctx context.Context, deps *cli.Deps) error {
 	if err != nil {
 		return err
 	}
-	change, err := s.judge(o.intent, o.gates)
+	change, err := o.judged(ctx, deps, s)
 	if err != nil {
 		return err
 	}
@@ -72,7 +83,9 @@ func (o *options) run(ctx context.Context, deps *cli.Deps) error {
 	case o.noWait:
 		return o.leave(ctx, deps, s, choice)
 	}
-	claim, err := session.Claim(ctx, s.loopTarget())
+	target, watch := s.loopTarget(), &lookout{}
+	target.Served.Kind = watch.beside(target.Served.Kind)
+	claim, err := session.Claim(ctx, target)
 	if err != nil {
 		return s.explain(err)
 	}
@@ -80,7 +93,21 @@ func (o *options) run(ctx context.Context, deps *cli.Deps) error {
 	if err := o.record(ctx, deps, s, voice); err != nil {
 		return err
 	}
+	if _, batches := s.set.Annotations[keys.RunAnnotation]; batches && o.carryOn {
+		return (&batched{options: o, deps: deps, s: s, claim: claim, voice: voice, lookout: watch}).run(ctx)
+	}
 	return o.follow(ctx, deps, s, claim, voice)
+}
+
+// judged finds what the command wants of the workload as it is now, and judges it.
+func (o *options) judged(ctx context.Context, deps *cli.Deps, s *subject) (*cluster.IntentChange, error) {
+	if o.prepare != nil {
+		var err error
+		if o.intent, err = o.prepare(ctx, deps, s); err != nil {
+			return nil, err
+		}
+	}
+	return s.judge(o.intent, o.gates)
 }
 
 // choose finds out who drives, without taking anything, and refuses a rollout whose writes the server would.
@@ -114,7 +141,7 @@ func (o *options) record(ctx context.Context, deps *cli.Deps, s *subject, voice 
 		if fresh.set.UID != s.set.UID {
 			return fmt.Errorf("%s was replaced by another object of that name; nothing is written", o.target)
 		}
-		change, err := fresh.judge(o.intent, o.gates)
+		change, err := o.judged(ctx, deps, fresh)
 		if err != nil {
 			return err
 		}

@@ -31,6 +31,8 @@ type voice struct {
 	// looksOnly says that a stop stops nothing but the looking.
 	looksOnly bool
 	mute      bool
+	// drop takes events off the story.
+	drop func(view.Event) bool
 }
 
 func newVoice(deps *cli.Deps, o *options, s *subject) *voice {
@@ -38,6 +40,27 @@ func newVoice(deps *cli.Deps, o *options, s *subject) *voice {
 		printer: cli.NewPrinter(deps, o.output, o.plain), now: deps.Now, timeout: o.timeout, target: o.target, refuse: func(error) {},
 		narrator: &view.Narrator{Command: s.command(deps), Start: deps.Now()},
 	}
+}
+
+// say tells lines of the verb's own in the middle of a run.
+func (v *voice) say(lines ...view.Line) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.print(lines...)
+}
+
+// swallow takes events off the story from now on; nil ends that.
+func (v *voice) swallow(drop func(view.Event) bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.drop = drop
+}
+
+// refuseBy says how to end the run when its plan wants what may not be.
+func (v *voice) refuseBy(cancel func(error)) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.refuse = cancel
 }
 
 func (v *voice) print(lines ...view.Line) {
@@ -71,6 +94,9 @@ func (v *voice) changes(s *subject, change *cluster.IntentChange, asked bool) {
 func (v *voice) hear(e view.Event) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	if v.drop != nil && v.drop(e) {
+		return
+	}
 	switch stopped := e.(type) {
 	case view.Planned:
 		if note, ok := forbidden(stopped.Plan); ok {

@@ -56,11 +56,16 @@ func (o *options) runWhy(ctx context.Context, deps *cli.Deps, pod string) error 
 	if err != nil {
 		return err
 	}
-	planned, err := s.look(ctx, deps, s.set, o.gates)
+	parts, err := s.parts(ctx, s.set)
+	if err != nil {
+		return err
+	}
+	planned, err := s.planned(deps, s.set, parts, o.gates)
 	if err != nil {
 		return err
 	}
 	reasons := view.NewReasons(planned, driver, s.warningsOfPods(ctx, planned), pod)
+	reasons.Run = runView(planned.At, s.set, parts, planned.Counts)
 	if pod != "" && len(reasons.Groups) == 0 {
 		return fmt.Errorf("%s has no pod %q", o.target, pod)
 	}

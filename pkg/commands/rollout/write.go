@@ -17,10 +17,13 @@ func (e *conflictError) Error() string { return e.err.Error() }
 // write sends the change of the intent as an action, so that dry-run and the binding to the UID hold for it as for all
 // others. It returns the workload as it is afterwards; a client dry run makes the change in memory.
 func (s *subject) write(ctx context.Context, change *cluster.IntentChange, dryRun cluster.DryRun) (*v1beta1.CloneSet, error) {
-	if len(change.Fields) == 0 {
+	if !change.Changes() {
 		return s.set, nil
 	}
 	action := plan.Action{Verb: plan.Patch, On: s.ref(), Change: change, Why: "what is wanted is recorded before it is acted on"}
+	if change.Exclusive() {
+		action.ResourceVersion = s.set.ResourceVersion
+	}
 	executor := &cluster.Executor{API: s.client, DryRun: dryRun}
 	on := cluster.Subject{Ref: s.ref(), APIVersion: s.served.APIVersion, Component: s.served.Component}
 	report := executor.Run(ctx, on, []plan.Stage{{Name: "intent", Actions: []plan.Action{action}}})
