@@ -3,9 +3,12 @@
 package reconcile
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -220,11 +223,19 @@ func (c *chorus) attend(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
-			c.mu.Lock()
-			for _, n := range c.voices {
-				c.printer.Print(n.Tick(c.now())...)
-			}
-			c.mu.Unlock()
+			c.tick()
 		}
+	}
+}
+
+// tick asks the narrators in the order of their workloads, so that the same waits make the same lines.
+func (c *chorus) tick() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	subjects := slices.SortedFunc(maps.Keys(c.voices), func(a, b view.Subject) int {
+		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Kind, b.Kind), strings.Compare(a.Name, b.Name))
+	})
+	for _, s := range subjects {
+		c.printer.Print(c.voices[s].Tick(c.now())...)
 	}
 }
