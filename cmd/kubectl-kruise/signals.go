@@ -5,9 +5,13 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/commands/cli"
 )
+
+// sameRequest is how close together signals count as one: timeout(1) and others signal the process and then its group.
+const sameRequest = 250 * time.Millisecond
 
 // untilSignal ends the context at the first SIGINT or SIGTERM, so that a verb can stop at a safe point; its cause carries
 // the exit code. The second one ends the process at once. A closed pipe is left to the writers (cli.Pipe).
@@ -17,13 +21,8 @@ func untilSignal() (context.Context, func()) {
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	signal.Ignore(syscall.SIGPIPE)
 	go func() {
-		first, ok := <-signals
-		if !ok {
-			return
-		}
-		cancel(cli.Stopped(codeOf(first)))
-		if second, ok := <-signals; ok {
-			os.Exit(int(codeOf(second)))
+		if last, again := heed(signals, time.Now, cancel); again {
+			os.Exit(int(codeOf(last)))
 		}
 	}()
 	return ctx, func() {
@@ -31,6 +30,23 @@ func untilSignal() (context.Context, func()) {
 		close(signals)
 		cancel(nil)
 	}
+}
+
+// heed cancels at the first signal and returns at the second request, which is the next signal that is no echo of the
+// first. It returns false when the channel is closed before.
+func heed(signals <-chan os.Signal, now func() time.Time, cancel context.CancelCauseFunc) (os.Signal, bool) {
+	first, ok := <-signals
+	if !ok {
+		return nil, false
+	}
+	cancel(cli.Stopped(codeOf(first)))
+	asked := now()
+	for next := range signals {
+		if now().Sub(asked) >= sameRequest {
+			return next, true
+		}
+	}
+	return nil, false
 }
 
 func codeOf(s os.Signal) cli.Code {
