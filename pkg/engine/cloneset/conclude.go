@@ -15,15 +15,24 @@ func (p *pass) conclude() {
 	p.waitForPods()
 	p.out.Done = p.done()
 	if p.failure != "" {
-		p.out.Waits = append(p.out.Waits, plan.Wait{Reason: plan.ReasonNotEligible, Note: p.failure})
+		reason := p.failureReason()
+		p.out.Waits = append(p.out.Waits, plan.Wait{Reason: reason, Note: p.failure})
 		if p.out.Empty() && !p.underWay() {
-			p.out.Stopped = plan.ReasonNotEligible
+			p.out.Stopped = reason
 		}
 	}
 	if reason := p.blocked(); reason != "" && !p.out.Done && p.out.Empty() && p.updatesLeft() && !p.underWay() {
 		p.out.Stopped = reason
 		p.out.Waits = append(p.out.Waits, plan.Wait{Reason: reason, Note: stopped[reason]})
 	}
+}
+
+// failureReason tells a change that the strategy forbids from a stored value or a record that cannot be used.
+func (p *pass) failureReason() plan.Reason {
+	if slices.ContainsFunc(p.pods, func(x pod) bool { return x.reason == plan.ReasonNotEligible && x.fate == plan.Hold }) {
+		return plan.ReasonNotEligible
+	}
+	return plan.ReasonBadSpec
 }
 
 var stopped = map[plan.Reason]string{

@@ -353,6 +353,9 @@ func TestUnreadableState(t *testing.T) {
 	if len(p.Status.Conditions) != 1 || p.Status.Conditions[0].Type != "FailedUpdate" {
 		t.Errorf("the pod that serves is not reported: %+v", p.Status.Conditions)
 	}
+	if slices.ContainsFunc(p.Waits, func(w plan.Wait) bool { return w.Reason == plan.ReasonNotEligible }) {
+		t.Errorf("it is reported as a change that the strategy forbids: %+v", p.Waits)
+	}
 	s.ready()
 	s.quiet()
 	for _, x := range s.w.Pods {

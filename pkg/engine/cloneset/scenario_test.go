@@ -513,10 +513,11 @@ func TestUpdateLimits(t *testing.T) {
 		t.Parallel()
 		s := newStage(t, 2)
 		for name, o := range map[string]option{
-			"maxUnavailable": func(c *v1beta1.CloneSet) { rolling(c).MaxUnavailable = text("5") },
-			"partition":      func(c *v1beta1.CloneSet) { rolling(c).Partition = text("5x") },
-			"maxSurge":       func(c *v1beta1.CloneSet) { rolling(c).MaxSurge = text("many") },
-			"both zero":      func(c *v1beta1.CloneSet) { rolling(c).MaxUnavailable, rolling(c).MaxSurge = number(0), number(0) },
+			"maxUnavailable":  func(c *v1beta1.CloneSet) { rolling(c).MaxUnavailable = text("5") },
+			"partition":       func(c *v1beta1.CloneSet) { rolling(c).Partition = text("5x") },
+			"maxSurge":        func(c *v1beta1.CloneSet) { rolling(c).MaxSurge = text("many") },
+			"podUpdatePolicy": func(c *v1beta1.CloneSet) { rolling(c).PodUpdatePolicy = "InPlaceMaybe" },
+			"both zero":       func(c *v1beta1.CloneSet) { rolling(c).MaxUnavailable, rolling(c).MaxSurge = number(0), number(0) },
 			"InPlaceOnly with a surge": func(c *v1beta1.CloneSet) {
 				rolling(c).PodUpdatePolicy, rolling(c).MaxSurge = v1beta1.InPlaceOnlyPodUpdatePolicy, number(1)
 			},

@@ -98,8 +98,13 @@ func (s *spec) resolveScale(scale *v1beta1.CloneSetScaleStrategy) error {
 
 func (s *spec) resolveRolling(block *v1beta1.RollingUpdateCloneSetStrategy) error {
 	replicas := int32(s.replicas)
-	if block.PodUpdatePolicy != "" {
+	switch block.PodUpdatePolicy {
+	case "":
+	case v1beta1.ReCreatePodUpdatePolicy, v1beta1.InPlaceIfPossiblePodUpdatePolicy, v1beta1.InPlaceOnlyPodUpdatePolicy:
 		s.policy = block.PodUpdatePolicy
+	default:
+		return &SpecError{rollingPath + "podUpdatePolicy", fmt.Errorf("%q is none of %s, %s, %s", block.PodUpdatePolicy,
+			v1beta1.ReCreatePodUpdatePolicy, v1beta1.InPlaceIfPossiblePodUpdatePolicy, v1beta1.InPlaceOnlyPodUpdatePolicy)}
 	}
 	s.paused, s.priority, s.scatter = block.Paused, block.PriorityStrategy, block.ScatterStrategy
 	if block.InPlaceUpdateStrategy != nil {

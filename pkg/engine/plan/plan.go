@@ -19,7 +19,7 @@ type Plan struct {
 	// Done says that the subject's goal holds. A plan that is done has no actions.
 	Done bool
 	// Stopped names why the goal cannot be reached until somebody changes the intent (ReasonPaused, ReasonOnDelete,
-	// ReasonNotEligible); it is empty while the plan goes on by itself, and when it is done.
+	// ReasonNotEligible, ReasonBadSpec); it is empty while the plan goes on by itself, and when it is done.
 	Stopped Reason
 	// Warnings are sentences about what was asked for and is not carried out.
 	Warnings []string
