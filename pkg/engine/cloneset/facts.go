@@ -1,6 +1,7 @@
 package cloneset
 
 import (
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -32,6 +33,8 @@ type Facts struct {
 	complete   bool
 	incomplete string
 	grace      bool
+	// leftover: a lifecycle hook holds it not ready, although its state knows no such hold.
+	leftover bool
 	// bookkept: gates are answered and labels are complete, so that refreshing cannot want anything but a lifecycle move.
 	bookkept bool
 }
@@ -52,7 +55,8 @@ func FactsOf(pod *corev1.Pod, gates features.Gates) *Facts {
 	updating := condition(pod, keys.InPlaceUpdateReady)
 	f.ready = pod.Status.Phase == corev1.PodRunning && f.order.Ready && (updating == nil || updating.Status == corev1.ConditionTrue)
 	_, hashed := pod.Labels[keys.PodTemplateHashLabel]
-	f.bookkept = f.complete && !f.grace && hashed && answered(pod)
+	f.leftover = leftover(pod, f.state)
+	f.bookkept = f.complete && !f.grace && hashed && answered(pod) && !f.leftover
 	return f
 }
 
@@ -72,6 +76,16 @@ func answered(pod *corev1.Pod) bool {
 		}
 	}
 	return true
+}
+
+func leftover(pod *corev1.Pod, state string) bool {
+	if state != "" && state != keys.StateNormal && state != keys.StatePreparingNormal {
+		return false
+	}
+	c := condition(pod, keys.KruisePodReady)
+	return c != nil && c.Status == corev1.ConditionFalse && slices.ContainsFunc(inplace.NotReadyKeys(pod), func(k inplace.NotReadyKey) bool {
+		return k.UserAgent == keys.NotReadyUserLifecycle && (k.Key == keys.NotReadyKeyPreUpdate || k.Key == keys.NotReadyKeyPreDelete)
+	})
 }
 
 func condition(pod *corev1.Pod, t corev1.PodConditionType) *corev1.PodCondition {

@@ -80,6 +80,9 @@ type pass struct {
 	n, o tally // new and old pods, scaling view
 	out  *Plan
 
+	// toMove is how many pods have to move between revisions, asked how many of them have been asked by their hook.
+	toMove, asked int
+
 	// failure is why the set cannot be updated as it is asked; it becomes the condition FailedUpdate.
 	failure string
 }

@@ -23,6 +23,7 @@ func (p *pass) refreshAndUpdate() {
 	n, o := p.count(func(x *pod) bool { return x.updated })
 	nums := numbers(p.spec.limits, n, o)
 	p.out.Numbers.Update, p.out.Numbers.UpdateMaxUnavailable = nums.Update, nums.UpdateMaxUnavailable
+	p.toMove = p.wanted(nums.Update)
 	var actions []plan.Action
 	for i := range p.pods {
 		if a := p.refresh(&p.pods[i]); a != nil {
@@ -62,9 +63,12 @@ func (p *pass) refresh(x *pod) *plan.Action {
 	if state := p.nextState(x); state != "" {
 		p.enter(&change.Meta, state)
 		why = "it becomes " + state
-		if c := inplace.RemoveNotReadyKey(x.Pod.Pod, inplace.NotReadyKey{UserAgent: keys.NotReadyUserLifecycle, Key: keys.NotReadyKeyPreUpdate}, p.w.Now); c != nil {
+		if c := p.endHold(x, keys.NotReadyKeyPreUpdate); c != nil {
 			change.Conditions = append(change.Conditions, c.Conditions...)
 		}
+	} else if c := p.dropLeftover(x); c != nil {
+		change.Conditions = append(change.Conditions, c.Conditions...)
+		why = "no hook holds it any more"
 	}
 	if _, ok := x.Labels[keys.PodTemplateHashLabel]; !ok && f.revision != "" {
 		change.Meta.Label(keys.PodTemplateHashLabel, revision.Short(f.revision))
@@ -78,6 +82,22 @@ func (p *pass) refresh(x *pod) *plan.Action {
 		a.Subresource = plan.StatusSubresource
 	}
 	return a
+}
+
+func (p *pass) endHold(x *pod, key string) *plan.PodChange {
+	return inplace.RemoveNotReadyKey(x.Pod.Pod, inplace.NotReadyKey{UserAgent: keys.NotReadyUserLifecycle, Key: key}, p.w.Now)
+}
+
+// dropLeftover ends a hold on a pod whose state knows no holds. It was written, but the state that was to follow it was
+// not, and then it was not wanted any more.
+func (p *pass) dropLeftover(x *pod) *plan.PodChange {
+	if !x.Facts.leftover {
+		return nil
+	}
+	if c := p.endHold(x, keys.NotReadyKeyPreUpdate); c != nil {
+		return c
+	}
+	return p.endHold(x, keys.NotReadyKeyPreDelete)
 }
 
 // repair begins the update of a pod anew whose record of it cannot be used (inplace.md 4.1). A pod that serves in spite of
@@ -144,9 +164,7 @@ func (p *pass) nextState(x *pod) string {
 			return keys.StateNormal
 		}
 	case keys.StatePreparingUpdate:
-		// OpenKruise looks at the revision alone. So it takes a pod that goes back to the current revision for one that is
-		// there already, again and again, and leaves one whose update is not wanted any more out of service for good.
-		if moves := p.out.Numbers.Update; x.updated && moves >= 0 || !x.updated && moves <= 0 {
+		if !p.mayMove(x) {
 			return p.afterUpdate(x)
 		}
 	case keys.StateUpdating:
@@ -159,6 +177,35 @@ func (p *pass) nextState(x *pod) string {
 		}
 	}
 	return ""
+}
+
+// wanted is how many pods have to move between revisions by an update. Pods that are chosen for deletion will be replaced at
+// the wanted revision anyway: no others are moved in their place, and so the partition is kept.
+func (p *pass) wanted(update int) int {
+	leaving := 0
+	for i := range p.pods {
+		if x := &p.pods[i]; x.updated == (update < 0) && x.specified && !x.preDeleting {
+			leaving++
+		}
+	}
+	return max(abs(update)-leaving, 0)
+}
+
+// mayMove says that a pod whose hook has been asked is still to be updated. It is asked once for each such pod.
+//
+// OpenKruise looks at the pod's revision alone. So it takes a pod that goes back to the current revision for one that is
+// there already, again and again, and leaves one whose update is not wanted any more out of service for good.
+func (p *pass) mayMove(x *pod) bool {
+	switch update := p.out.Numbers.Update; {
+	case update == 0 || x.updated != (update < 0):
+		return false
+	case x.specified:
+		return true
+	case p.asked == p.toMove:
+		return false
+	}
+	p.asked++
+	return true
 }
 
 // trouble is what keeps a pod from being ready, in the words of its containers; empty when nothing is known.

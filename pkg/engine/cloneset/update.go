@@ -32,12 +32,12 @@ func (p *pass) update(n, o tally) {
 	if back {
 		size = n.all
 	}
-	candidates, leaving, err := p.candidates(back, size)
+	candidates, err := p.candidates(back, size)
 	if err != nil {
 		p.fail(err.Error())
 		return
 	}
-	candidates = candidates[:min(len(candidates), max(abs(nums.Update)-leaving, 0))]
+	candidates = candidates[:min(len(candidates), p.toMove)]
 	accepted := p.accept(candidates, back, nums.UpdateMaxUnavailable)
 	m := mover{pass: p, target: target, back: back, specs: map[string]verdict{}}
 	for _, x := range candidates[:accepted] {
@@ -72,10 +72,8 @@ func (p *pass) warnRollback(n tally) {
 	}
 }
 
-// candidates are the pods that may move, in the order in which they should. Pods that are chosen for deletion will be
-// replaced at the wanted revision anyway: they count as leaving, so that no others are moved in their place and the
-// partition is kept. Size is how many there can be.
-func (p *pass) candidates(back bool, size int) (sorted []*pod, leaving int, err error) {
+// candidates are the pods that may move, in the order in which they should. Size is how many there can be.
+func (p *pass) candidates(back bool, size int) ([]*pod, error) {
 	// Only scatter looks at pods that do not wait; without it the others need not be viewed.
 	if len(p.spec.scatter) > 0 {
 		size = len(p.pods)
@@ -83,11 +81,7 @@ func (p *pass) candidates(back bool, size int) (sorted []*pod, leaving int, err 
 	pool, views, list := make([]*pod, 0, size), make([]order.Pod, 0, size), make([]int, 0, size)
 	for i := range p.pods {
 		x := &p.pods[i]
-		waits := x.updated == back && !x.preDeleting
-		if waits && x.specified {
-			leaving++
-		}
-		waits = waits && !x.specified && !x.Facts.grace
+		waits := x.updated == back && !x.preDeleting && !x.specified && !x.Facts.grace
 		if waits {
 			list = append(list, len(pool))
 		}
@@ -97,10 +91,10 @@ func (p *pass) candidates(back bool, size int) (sorted []*pod, leaving int, err 
 	}
 	order.Update(views, list)
 	if err := order.Priority(views, list, p.spec.priority); err != nil {
-		return nil, 0, fmt.Errorf("nothing is updated: %w", err)
+		return nil, fmt.Errorf("nothing is updated: %w", err)
 	}
 	order.Scatter(views, list, p.spec.scatter)
-	sorted = make([]*pod, 0, len(list))
+	sorted := make([]*pod, 0, len(list))
 	for _, preparing := range []bool{true, false} {
 		for _, i := range list {
 			if x := pool[i]; (x.Facts.state == keys.StatePreparingUpdate) == preparing {
@@ -108,7 +102,7 @@ func (p *pass) candidates(back bool, size int) (sorted []*pod, leaving int, err 
 			}
 		}
 	}
-	return sorted, leaving, nil
+	return sorted, nil
 }
 
 // accept counts how many candidates may move now: one that is unavailable already costs nothing in total, but counts
@@ -296,7 +290,8 @@ func (m *mover) prepare(x *pod, restore bool) {
 		change.Meta.AddFinalizers = hook.FinalizersHandler
 	}
 	x.decide(plan.Refresh, plan.ReasonHook, "its inPlaceUpdate hook is asked before the update")
-	label := plan.Action{Verb: plan.Patch, On: x.ref(), Change: change, Why: x.note}
+	// The state alone makes a pod unavailable, and for one that was not available that was free only as it was judged.
+	label := plan.Action{Verb: plan.Patch, On: x.ref(), Change: change, ResourceVersion: x.ResourceVersion, Why: x.note}
 	if hook.MarkPodNotReady {
 		label = m.notReadyFirst(x, keys.NotReadyKeyPreUpdate, label)
 	}

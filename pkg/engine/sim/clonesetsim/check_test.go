@@ -356,7 +356,7 @@ func (k *checker) containers(know *knowledge, before, after *corev1.Pod) error {
 	if gate(before) == corev1.ConditionFalse && gate(after) == corev1.ConditionTrue {
 		for i := range after.Status.ContainerStatuses {
 			// A container that crashes between the two writes of an update is taken for the new one; nothing tells them apart.
-			if s := &after.Status.ContainerStatuses[i]; s.Image != after.Spec.Containers[i].Image && s.LastTerminationState.Terminated == nil {
+			if s := &after.Status.ContainerStatuses[i]; s.Image != "" && s.Image != after.Spec.Containers[i].Image && s.LastTerminationState.Terminated == nil {
 				return fmt.Errorf("%s comes back into service with %s instead of %s", after.Name, s.Image, after.Spec.Containers[i].Image)
 			}
 		}

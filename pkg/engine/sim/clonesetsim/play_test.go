@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/apis/apps/v1beta1"
+	"github.com/kubectl-kruise/kubectl-kruise/pkg/apis/keys"
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/engine/cloneset"
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/engine/plan"
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/engine/revision"
@@ -129,7 +130,7 @@ func (k *checker) atRest(h *history) error {
 	set := k.c.Get(plan.CloneSetKind, namespace, setName).(*v1beta1.CloneSet)
 	l := limitsOf(set)
 	all := pods(k.c)
-	var old, updated, specified, up int
+	var old, updated, specified, up, asked int
 	for _, p := range all {
 		if hash(p) == k.last.UpdateHash {
 			updated++
@@ -138,6 +139,9 @@ func (k *checker) atRest(h *history) error {
 		}
 		if l.specified(p) {
 			specified++
+		}
+		if l.still && p.Labels[keys.LifecycleStateLabel] == keys.StatePreparingUpdate {
+			asked++ // its update goes on after the pause
 		}
 		if available(p, l.minReady, k.c.Now()) {
 			up++
@@ -150,7 +154,7 @@ func (k *checker) atRest(h *history) error {
 	switch {
 	case len(all) != l.replicas:
 		return fault("%d pods", len(all))
-	case up != l.replicas:
+	case up+asked != l.replicas:
 		return fault("%d of them available", up)
 	case l.still && l.unavailable == 0 && specified > 0:
 		return nil // marked pods cannot go: there is no surge while updates are paused, and nothing may be unavailable
