@@ -372,3 +372,18 @@ func TestPodsAtOnce(t *testing.T) {
 		t.Errorf("it does %s", got)
 	}
 }
+
+// cloneset.md 8 rule 4.
+func TestUnknownLifecycleState(t *testing.T) {
+	t.Parallel()
+	s := grown(t, 1, policy(inPlace))
+	s.edit(func(p *corev1.Pod) { p.Labels[keys.LifecycleStateLabel] = "Hibernating" })
+	before := s.w.Pods
+	p := s.quiet()
+	if diff := cmp.Diff(before, s.w.Pods); diff != "" {
+		t.Errorf("the pod changed:\n%s", diff)
+	}
+	if c := p.Status.Conditions; len(c) != 1 || c[0].Type != "FailedUpdate" || !strings.Contains(c[0].Message, "Hibernating") {
+		t.Errorf("conditions %+v", c)
+	}
+}

@@ -213,6 +213,10 @@ func (m *mover) inPlace(x *pod, spec *inplace.Spec, reason plan.Reason) {
 	case state == keys.StatePreparingUpdate && hits(m.inPlaceUpdate(), x.Pod.Pod):
 		x.decide(plan.Hold, plan.ReasonHook, "the inPlaceUpdate hook holds it")
 		return
+	case state != keys.StatePreparingUpdate && state != keys.StateUpdating && state != keys.StateUpdated:
+		x.decide(plan.Hold, plan.ReasonBadSpec, fmt.Sprintf("its lifecycle state %q is not known", state))
+		m.fail(fmt.Sprintf("pod %s: %s", x.Name, x.note))
+		return
 	}
 	m.begin(x, spec, reason)
 }
