@@ -228,11 +228,31 @@ func (h *Held) touch(ctx context.Context) error {
 	return h.write(ctx, h.last(), map[string]any{"spec": map[string]any{"renewTime": metav1.NewMicroTime(h.now())}})
 }
 
-// Release empties the Lease, so that the next driver need not wait. A Lease that is another's by now is left alone.
+// Release empties the Lease, so that the next driver need not wait. A Lease that is another's by now is left alone. One
+// that only changed is still ours: the end of a run may come while a renewal is under way, whose answer is lost then.
 func (h *Held) Release(ctx context.Context) error {
-	err := h.write(ctx, h.last(), map[string]any{"spec": map[string]any{"holderIdentity": "", "renewTime": metav1.NewMicroTime(h.now())}})
+	err := h.empty(ctx)
+	if apierrors.IsConflict(err) {
+		err = h.releaseChanged(ctx)
+	}
 	if err == nil || apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 		return nil
 	}
 	return fmt.Errorf("let go of lease %s: %w", h.Name(), Explain(err))
+}
+
+func (h *Held) releaseChanged(ctx context.Context) error {
+	lease := h.last()
+	obj, err := h.api.Get(ctx, LeaseKind, lease.Namespace, lease.Name)
+	if err != nil || stateOf(obj).Holder != h.holder {
+		return err
+	}
+	if err := h.keep(obj); err != nil {
+		return err
+	}
+	return h.empty(ctx)
+}
+
+func (h *Held) empty(ctx context.Context) error {
+	return h.write(ctx, h.last(), map[string]any{"spec": map[string]any{"holderIdentity": "", "renewTime": metav1.NewMicroTime(h.now())}})
 }

@@ -182,6 +182,26 @@ func TestLeaseSurvivesALostAnswer(t *testing.T) {
 	})
 }
 
+// A run may end while a renewal is under way: its answer is lost, and the version that we know is an old one.
+func TestLeaseIsReleasedAfterALostAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := clustertest.New()
+		mine, err := acquire(t.Context(), server, self)
+		if err != nil {
+			t.Fatal(err)
+		}
+		server.Edit(cluster.LeaseKind, "shop", webLease, func(obj plan.Object) {
+			obj.(*coordinationv1.Lease).Spec.RenewTime = ptr.To(metav1.NewMicroTime(time.Now()))
+		})
+		if err := mine.Release(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if holder := leaseHolder(server); holder != "" {
+			t.Errorf("holder %q after the release", holder)
+		}
+	})
+}
+
 // Who puts a label on a Lease makes the next renewal conflict. It has to be made all the same: what counts for others is
 // the time that the Lease tells.
 func TestLeaseIsRenewedAfterAnEdit(t *testing.T) {
