@@ -151,7 +151,14 @@ func (n *Narrator) goOn(e Stopped, ill bool) []Line {
 		if n.last != nil && LimitsOf(n.last.Object).Paused {
 			add("go on:", n.Command+" --paused=false")
 		}
-	case StopSuperseded, StopDriver:
+	case StopSuperseded:
+		// Who changed the spec need not drive: pods that were under way are finished by whoever goes on.
+		if n.driver.Kind == DriverSelf {
+			add("go on:", n.Command)
+			break
+		}
+		fallthrough
+	case StopDriver:
 		add("watch:", strings.Replace(n.Command, " rollout ", " rollout status ", 1)+" --watch")
 	}
 	if n.Back != "" && e.Why != StopGone && e.Why != StopSuperseded && ill {

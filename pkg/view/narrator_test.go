@@ -194,7 +194,7 @@ func TestEveryEndSaysWhyAndWhatToType(t *testing.T) {
 		> paused: OnDelete; 2 of 2 updated and available at web-6599fc6cdd, 8 stay at web-7cb9c88699`},
 		"superseded": {false, StopSuperseded, "image nginx is nginx:1.28 now", `
 		> superseded: image nginx is nginx:1.28 now; stopped at 2 of 2 updated and available at web-6599fc6cdd, 8 stay at web-7cb9c88699
-		> watch:   kubectl kruise rollout status cloneset/web --watch`},
+		> go on:   kubectl kruise rollout cloneset/web`},
 		"lease lost": {false, StopLeaseLost, "", `
 		> lost the lease; stopped at 2 of 2 updated and available at web-6599fc6cdd, 8 stay at web-7cb9c88699
 		> go on:   kubectl kruise rollout cloneset/web`},
@@ -213,6 +213,19 @@ func TestEveryEndSaysWhyAndWhatToType(t *testing.T) {
 			s.check(t, test.want)
 		})
 	}
+}
+
+// Where another drives, what was changed goes on by itself.
+func TestSupersededUnderAnotherDriverIsWatched(t *testing.T) {
+	t.Parallel()
+	c := with(counts, 2, 2)
+	s := newStory()
+	s.tell(Started{Head: head(0), Driver: Driver{Kind: DriverOpenKruise}}, look(0, c))
+	s.said = nil
+	s.tell(Stopped{Head: head(1), Why: StopSuperseded, Counts: c})
+	s.check(t, `
+		> superseded; stopped at 2 of 2 updated and available at web-6599fc6cdd, 8 stay at web-7cb9c88699
+		> watch:   kubectl kruise rollout status cloneset/web --watch`)
 }
 
 func TestCountsInWords(t *testing.T) {
