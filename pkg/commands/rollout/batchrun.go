@@ -81,6 +81,7 @@ func (b *batched) run(ctx context.Context) error {
 	if b.timeout > 0 {
 		b.over = b.deps.Now().Add(b.timeout)
 	}
+	b.voice.started = b.deps.Now() // before the first event
 	attending, leave := context.WithCancel(context.WithoutCancel(ctx))
 	defer leave()
 	go b.voice.attend(attending, ctx)
@@ -149,6 +150,7 @@ func (b *batched) turn(ctx context.Context, d batch.Decision) (bool, error) {
 		}
 		return b.wait(ctx, d)
 	case batch.Hold:
+		b.tell(fmt.Sprintf("batch %d of %d: %d of %d pods", d.Batch, len(run.Batches), d.Goal, replicasOf(b.s.set)))
 		return b.wait(ctx, d)
 	case batch.Complete:
 		return true, b.complete(ctx)

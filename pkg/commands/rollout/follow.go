@@ -65,6 +65,11 @@ func ending(ctx context.Context, result *reconcile.Result) error {
 	case view.StopSuperseded, view.StopLeaseLost, view.StopDriver:
 		return cli.Stopped(cli.Superseded)
 	case view.StopFailed:
+		// A change that the strategy forbids was refused by the voice already, in a better sentence.
+		var refused *cli.Error
+		if errors.As(context.Cause(ctx), &refused) && refused.Code == cli.Usage {
+			return refused
+		}
 		var status apierrors.APIStatus
 		if !errors.As(result.Err, &status) {
 			return cli.Stopped(cli.RolloutFailed)

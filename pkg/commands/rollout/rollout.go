@@ -56,7 +56,7 @@ func New(deps *cli.Deps) *cobra.Command {
 	f.add(cmd.Flags())
 	b.add(cmd.Flags())
 	cmd.AddCommand(newStatus(deps), newPlan(deps), newWhy(deps), newHistory(deps),
-		newPause(deps), newResume(deps), newUndo(deps), newScale(deps), newScaleDown(deps), newApprove(deps))
+		newPause(deps), newResume(deps), newUndo(deps), newScale(deps), newScaleDown(deps), newApprove(deps), newRestart(deps))
 	return cmd
 }
 

@@ -31,6 +31,8 @@ type voice struct {
 	// looksOnly says that a stop stops nothing but the looking.
 	looksOnly bool
 	mute      bool
+	// started is when a run of several loops began; zero for a run of one.
+	started time.Time
 	// drop takes events off the story.
 	drop func(view.Event) bool
 }
@@ -84,7 +86,7 @@ func (v *voice) changes(s *subject, change *cluster.IntentChange, asked bool) {
 	switch {
 	case len(parts) > 0:
 		v.print(view.Line{Text: s.target.full() + " " + strings.Join(parts, ", ") + v.note, Result: true})
-	case asked:
+	case asked && !change.Changes():
 		v.print(view.Line{Text: s.target.full() + " is as wanted already", Result: true})
 	}
 	v.narrator.Start = v.now()
@@ -102,6 +104,11 @@ func (v *voice) hear(e view.Event) {
 		if note, ok := forbidden(stopped.Plan); ok {
 			v.mute = true
 			v.refuse(cli.Usagef("%s: %s", v.target, view.Clean(note)))
+		}
+	case view.Done:
+		if !v.started.IsZero() {
+			stopped.Took = stopped.At.Sub(v.started)
+			e = stopped
 		}
 	case view.Stopped:
 		if stopped.Why == view.StopInterrupted {
