@@ -7,13 +7,13 @@ import (
 	"net/http"
 
 	policyv1 "k8s.io/api/policy/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/apis/keys"
@@ -56,7 +56,7 @@ func Connect(config *rest.Config, kinds ...Kind) (*Client, error) {
 	for _, kind := range c.kinds {
 		version := schema.GroupVersion{Group: kind.Group, Version: kind.Version}
 		if c.clients[version] == nil {
-			if c.clients[version], err = restClient(config, transport, codecs, version, kind.Hub == nil); err != nil {
+			if c.clients[version], err = restClient(config, transport, codecs, version, !kind.custom()); err != nil {
 				return nil, err
 			}
 		}
@@ -65,17 +65,20 @@ func Connect(config *rest.Config, kinds ...Kind) (*Client, error) {
 	return c, nil
 }
 
-// restClient talks protobuf where the server has it, that is for all kinds but custom ones.
-func restClient(config *rest.Config, transport *http.Client, codecs serializer.CodecFactory, version schema.GroupVersion, protobuf bool) (rest.Interface, error) {
+// restClient talks protobuf where the server has it, that is for all kinds but custom ones. Those arrive without a type,
+// so that each object can be decoded on its own (see Kind.decode).
+func restClient(config *rest.Config, transport *http.Client, codecs serializer.CodecFactory, version schema.GroupVersion, builtin bool) (rest.Interface, error) {
 	config = rest.CopyConfig(config)
+	if !builtin {
+		config = dynamic.ConfigFor(config)
+	}
 	config.GroupVersion = &version
 	config.APIPath = "/apis"
 	if version.Group == "" {
 		config.APIPath = "/api"
 	}
-	config.NegotiatedSerializer = codecs.WithoutConversion()
-	config.ContentType, config.AcceptContentTypes = runtime.ContentTypeJSON, ""
-	if protobuf {
+	if builtin {
+		config.NegotiatedSerializer = codecs.WithoutConversion()
 		config.ContentType = runtime.ContentTypeProtobuf
 		config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
 	}
@@ -100,31 +103,13 @@ func (c *Client) find(of schema.GroupKind) (Kind, rest.Interface, error) {
 	return kind, c.clients[schema.GroupVersion{Group: kind.Group, Version: kind.Version}], nil
 }
 
-// hub strips what nobody reads and converts to the planners' version.
-func (k Kind) hub(obj plan.Object) (plan.Object, error) {
-	obj.SetManagedFields(nil)
-	if k.Hub == nil {
-		return obj, nil
-	}
-	hub, err := k.Hub(obj)
-	if err != nil {
-		return nil, fmt.Errorf("convert %s %s/%s from %s: %w", k.Kind, obj.GetNamespace(), obj.GetName(), k.Version, err)
-	}
-	return hub, nil
-}
-
 // Get reads one object from the server itself.
 func (c *Client) Get(ctx context.Context, of schema.GroupKind, namespace, name string) (plan.Object, error) {
 	kind, client, err := c.find(of)
 	if err != nil {
 		return nil, err
 	}
-	obj := kind.New()
-	err = client.Get().NamespaceIfScoped(namespace, namespace != "").Resource(kind.Resource).Name(name).Do(ctx).Into(obj)
-	if err != nil {
-		return nil, err
-	}
-	return kind.hub(obj)
+	return kind.answer(client.Get().NamespaceIfScoped(namespace, namespace != "").Resource(kind.Resource).Name(name).Do(ctx))
 }
 
 // Raw reads one object as the server sends it, in JSON and in the version on the wire.
@@ -186,24 +171,13 @@ func (c *Client) List(ctx context.Context, of schema.GroupKind, scope Scope) ([]
 	var all []plan.Object
 	options := metav1.ListOptions{LabelSelector: scope.Labels, FieldSelector: scope.Fields, Limit: pageSize}
 	for {
-		list := kind.NewList()
-		err := client.Get().NamespaceIfScoped(scope.Namespace, scope.Namespace != "").Resource(kind.Resource).
-			VersionedParams(&options, c.params).Do(ctx).Into(list)
+		result := client.Get().NamespaceIfScoped(scope.Namespace, scope.Namespace != "").Resource(kind.Resource).
+			VersionedParams(&options, c.params).Do(ctx)
+		items, page, err := kind.items(result)
 		if err != nil {
 			return nil, "", err
 		}
-		err = meta.EachListItem(list, func(item runtime.Object) error {
-			obj, err := kind.hub(item.(plan.Object))
-			all = append(all, obj)
-			return err
-		})
-		if err != nil {
-			return nil, "", err
-		}
-		page, err := meta.ListAccessor(list)
-		if err != nil {
-			return nil, "", err
-		}
+		all = append(all, items...)
 		if options.Continue = page.GetContinue(); options.Continue == "" {
 			return all, page.GetResourceVersion(), nil
 		}
@@ -247,14 +221,9 @@ func (c *Client) Create(ctx context.Context, of schema.GroupKind, obj plan.Objec
 	if err != nil {
 		return nil, err
 	}
-	created := kind.New()
 	options := metav1.CreateOptions{DryRun: dryRun(dry), FieldManager: keys.FieldManager}
-	err = client.Post().NamespaceIfScoped(obj.GetNamespace(), obj.GetNamespace() != "").Resource(kind.Resource).
-		VersionedParams(&options, c.params).Body(obj).Do(ctx).Into(created)
-	if err != nil {
-		return nil, err
-	}
-	return kind.hub(created)
+	return kind.answer(client.Post().NamespaceIfScoped(obj.GetNamespace(), obj.GetNamespace() != "").Resource(kind.Resource).
+		VersionedParams(&options, c.params).Body(obj).Do(ctx))
 }
 
 // Patch sends a patch as it is, to the object or one of its subresources, and returns what the server stored.
@@ -263,16 +232,12 @@ func (c *Client) Patch(ctx context.Context, ref plan.Ref, subresource string, as
 	if err != nil {
 		return nil, err
 	}
-	patched := kind.New()
 	options := metav1.PatchOptions{DryRun: dryRun(dry), FieldManager: keys.FieldManager}
 	request := client.Patch(as).NamespaceIfScoped(ref.Namespace, ref.Namespace != "").Resource(kind.Resource).Name(ref.Name)
 	if subresource != "" {
 		request = request.SubResource(subresource)
 	}
-	if err := request.VersionedParams(&options, c.params).Body(body).Do(ctx).Into(patched); err != nil {
-		return nil, err
-	}
-	return kind.hub(patched)
+	return kind.answer(request.VersionedParams(&options, c.params).Body(body).Do(ctx))
 }
 
 // Evict asks for the deletion of a pod of that UID within its disruption budgets.

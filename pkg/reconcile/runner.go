@@ -101,6 +101,9 @@ func (r *runner) look(ctx context.Context) look {
 	if subject == nil {
 		return look{gone: true}
 	}
+	if bad, ok := subject.(*cluster.Unreadable); ok {
+		return look{subject: bad, wrong: bad.Err}
+	}
 	if !r.session.Now().Before(r.retryAt) {
 		r.failures = nil // the next try will tell
 	}

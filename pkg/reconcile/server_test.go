@@ -270,6 +270,21 @@ func TestServerReconcilesANamespace(t *testing.T) {
 		t.Fatal(err)
 	}
 	settle("b updated and scaled", map[string]int{"nginx:1.27 ready=true": 3, "nginx:1.28 ready=true": 1})
+	// The template has no schema: the server takes what no pod could be made of. That is the matter of this set alone,
+	// whether it turns up in the watch, as here, or in a list, as below.
+	bad := []byte(`[{"op":"add","path":"/spec/template/spec/containers/0/ports","value":[{"containerPort":"eighty"}]}]`)
+	if _, err := sets.Patch(t.Context(), "b", types.JSONPatchType, bad, metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	grow := []byte(`{"spec":{"replicas":4}}`)
+	if _, err := sets.Patch(t.Context(), "a", types.MergePatchType, grow, metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	settle("a scaled beside an unreadable set", map[string]int{"nginx:1.27 ready=true": 4, "nginx:1.28 ready=true": 1})
+	list, _, err := s.client.List(t.Context(), plan.CloneSetKind, cluster.Scope{Namespace: s.server.Namespace})
+	if err != nil || len(list) != 2 {
+		t.Fatalf("list of %d sets: %v", len(list), err)
+	}
 	// A verb finds the loop and lets it drive.
 	claim, err := s.session(cluster.ModeAuto).Claim(t.Context(), s.target("a"))
 	if err != nil {
