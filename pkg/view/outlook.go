@@ -44,7 +44,7 @@ type OutlookBatch struct {
 	Recreated int `json:"recreated,omitempty"`
 	Created   int `json:"created,omitempty"`
 	Removed   int `json:"removed,omitempty"`
-	// Moves names the pods that are updated or removed.
+	// Moves names the pods that are updated or removed; of very many only some.
 	Moves []string `json:"moves,omitempty"`
 	// Worst is how many of Of wanted pods are unavailable at the worst moment.
 	Worst   int32   `json:"worst"`
@@ -65,7 +65,11 @@ func (o *Outlook) SetEstimate(e *estimate.Estimate, wanted int32) {
 	for i := range e.Batches {
 		b := &e.Batches[i]
 		moves := append(append(append([]string{}, b.InPlace...), b.Recreated...), b.Removed...)
-		o.Batches = append(o.Batches, OutlookBatch{Batch: i + 1, Pods: b.Moved(), InPlace: len(b.InPlace), Recreated: len(b.Recreated),
+		inPlace, recreated := len(b.InPlace)+b.Guessed, len(b.Recreated)
+		if len(b.Recreated) > len(b.InPlace) {
+			inPlace, recreated = len(b.InPlace), recreated+b.Guessed
+		}
+		o.Batches = append(o.Batches, OutlookBatch{Batch: i + 1, Pods: b.Moved(), InPlace: inPlace, Recreated: recreated,
 			Created: len(b.Created), Removed: len(b.Removed), Moves: moves, Worst: b.Worst, Of: wanted,
 			Seconds: b.Took.Round(100 * time.Millisecond).Seconds()})
 	}

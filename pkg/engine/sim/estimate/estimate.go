@@ -35,6 +35,9 @@ type Batch struct {
 	// InPlace, Recreated, Created and Removed are the pods that it moves, by name. Created are those that were missing; their
 	// names are made up.
 	InPlace, Recreated, Created, Removed []string
+	// Guessed is how many more pods move that were not played, because there are too many of them; they are taken to go like
+	// the others, and Took is for all.
+	Guessed int
 	// Worst is how many of the wanted pods were unavailable at the worst moment.
 	Worst int32
 	Took  time.Duration
@@ -52,13 +55,15 @@ type Estimate struct {
 
 // Moved is how many pods a batch moves.
 func (b *Batch) Moved() int {
-	return len(b.InPlace) + len(b.Recreated) + len(b.Created) + len(b.Removed)
+	return len(b.InPlace) + len(b.Recreated) + len(b.Created) + len(b.Removed) + b.Guessed
 }
 
 const (
 	player = "user"
-	// maxWork bounds the rounds of one batch by what they cost, which grows with the pods.
-	maxWork, maxRounds = 2_000_000, 5_000
+	// maxWork bounds the rounds of all batches by what they cost, which grows with the pods: some seconds.
+	maxWork, maxRounds = 300_000, 5_000
+	// interval is the time between two rounds; what happens within it is answered together.
+	interval = 50 * time.Millisecond
 )
 
 // Play plays the case from its first batch to its last. The error says that the objects cannot be played or that the spec
@@ -78,7 +83,7 @@ func Play(c Case) (*Estimate, error) {
 		}
 		return p, err
 	}
-	run := &sim.Run{Cluster: world, Drivers: []*sim.Driver{driver}, Interval: 10 * time.Millisecond, WriteTime: 5 * time.Millisecond,
+	run := &sim.Run{Cluster: world, Drivers: []*sim.Driver{driver}, Interval: interval, WriteTime: 5 * time.Millisecond,
 		Planned: func(_ *sim.Driver, p *plan.Plan) error { watcher.see(world, p); return nil }}
 	goals := c.Goals
 	if c.Limit == nil || len(goals) == 0 {
@@ -95,15 +100,15 @@ func Play(c Case) (*Estimate, error) {
 		began := world.Elapsed()
 		watcher.begin(goal, began)
 		run.Start()
-		err := run.Settle(min(maxRounds, maxWork/max(len(c.Parts), 1)))
+		err := run.Settle(max(min(maxRounds, maxWork/(max(len(c.Parts), 1)*len(goals))), 20))
 		if watcher.err != nil {
 			return nil, watcher.err
 		}
 		if run.Broken() != nil {
 			return nil, run.Broken()
 		}
-		e.Stuck = watcher.stuck(err)
 		watcher.batch.settle()
+		e.Stuck = watcher.stuck(err, world.Elapsed())
 		e.Batches = append(e.Batches, watcher.batch)
 		if e.Stuck != "" {
 			break
@@ -116,20 +121,26 @@ func Play(c Case) (*Estimate, error) {
 
 // watcher takes down what plans do.
 type watcher struct {
-	wanted    int32
-	batch     Batch
-	began     time.Duration
-	last      *plan.Plan
+	wanted int32
+	batch  Batch
+	began  time.Duration
+	last   *plan.Plan
+	// done is how many pods are updated before the batch.
+	done      int32
 	err       error
 	obstacles []string
 }
 
 func (w *watcher) begin(goal int32, at time.Duration) {
+	w.done = max(w.done, w.batch.Goal)
 	w.batch, w.began, w.last = Batch{Goal: goal}, at, nil
 }
 
 func (w *watcher) see(world *sim.Cluster, p *plan.Plan) {
 	done := w.last != nil && w.last.Done
+	if w.last == nil && w.done == 0 {
+		w.done = updated(p)
+	}
 	w.last = p
 	available := int32(0)
 	for _, v := range p.Verdicts {
@@ -162,10 +173,27 @@ func note(list *[]string, word string) {
 	}
 }
 
-// stuck says why the goal does not hold; empty when it does.
-func (w *watcher) stuck(err error) string {
+func updated(p *plan.Plan) int32 {
+	n := int32(0)
+	for _, v := range p.Verdicts {
+		if v.Updated {
+			n++
+		}
+	}
+	return n
+}
+
+// stuck says why the goal does not hold; empty when it does. When there was more to play than may be, what was played
+// speaks for the rest.
+func (w *watcher) stuck(err error, now time.Duration) string {
 	switch {
 	case err != nil:
+		played := len(w.batch.InPlace) + len(w.batch.Recreated)
+		if left := int(w.batch.Goal-w.done) - played; played > 0 && left > 0 {
+			w.batch.Guessed = left
+			w.batch.Took = (now - w.began) * time.Duration(played+left) / time.Duration(played)
+			return ""
+		}
 		return "there are too many steps to play them all"
 	case w.last == nil:
 		return "nothing was planned"

@@ -159,3 +159,27 @@ func TestPlay(t *testing.T) {
 		})
 	}
 }
+
+func TestWhatIsPlayedSpeaksForTheRest(t *testing.T) {
+	t.Parallel()
+	before, parts := settled(t, set(120, v1beta1.InPlaceIfPossiblePodUpdatePolicy), pace())
+	before.Spec.Template.Spec.Containers[0].Image = "nginx:1.27"
+	// Many strangers make each round dear, so that only some of the pods are played.
+	for i := range 2500 {
+		parts = append(parts, &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprintf("c%d", i)}})
+	}
+	c := clonesetsim.Case(before, parts, features.Defaults())
+	c.Pace, c.Goals, c.Limit = estimate.PaceOf(pods(parts)), []int32{20, 120}, clonesetsim.KeepBack
+	got, err := estimate.Play(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := got.Batches[len(got.Batches)-1]
+	if len(got.Batches) != 2 || last.Moved() != 100 || last.Guessed == 0 || got.Stuck != "" {
+		t.Fatalf("%v, %d guessed, stuck %q", got.Batches, last.Guessed, got.Stuck)
+	}
+	// 50 pairs of 9 seconds each, and what the rounds add.
+	if last.Took < 400*time.Second || last.Took > 600*time.Second {
+		t.Errorf("took %s, want about 450s", last.Took)
+	}
+}
