@@ -33,9 +33,10 @@ func CloneSet() *Kind {
 			{GroupKind: plan.ControllerRevisionKind, Selector: cloneSetSelector, Ownerless: true},
 			{GroupKind: plan.ClaimKind, Selector: claimSelector, Needed: hasClaimTemplates},
 		},
-		Lazy:    []string{cloneset.StageNames, cloneset.StageStatus, cloneset.StageTrim},
-		New:     func(s Settings) Planner { return &cloneSetPlanner{settings: s} },
-		Reached: cloneSetReached,
+		Lazy:      []string{cloneset.StageNames, cloneset.StageStatus, cloneset.StageTrim},
+		Finishing: []string{cloneset.StageRefresh, cloneset.StageStatus},
+		New:       func(s Settings) Planner { return &cloneSetPlanner{settings: s} },
+		Reached:   cloneSetReached,
 	}
 }
 

@@ -26,6 +26,8 @@ type Kind struct {
 	Parts []Part
 	// Lazy names the stages of a plan that may wait for more to report: status and tidying up.
 	Lazy []string
+	// Finishing names the stages that touch only what was begun; they are carried out at the end of a run that stops early.
+	Finishing []string
 	// New makes a planner for one subject. It may remember facts about objects.
 	New func(Settings) Planner
 	// Reached judges by the subject's own status whether the goal holds when somebody else drives, whose gates may differ

@@ -93,7 +93,10 @@ func (c *Claim) Run(ctx context.Context, options RunOptions) *Result {
 	}
 	if result.Why == "" && !result.Reached {
 		result.Why, result.Detail, result.Err = reasonOf(work)
+		c.finish(ctx, r, result)
 		r.stand(ctx, result)
+	} else if result.Why == view.StopSuperseded {
+		c.finish(ctx, r, result)
 	}
 	result.Failures = r.failures
 	return c.end(tell, result, started)

@@ -49,6 +49,8 @@ type runner struct {
 	// last is what was carried out without a fault at the last look, vain says that it had no effect the time before.
 	last []plan.Stage
 	vain bool
+	// only names the stages that are carried out; nil means all.
+	only []string
 	// stale says that another drove the subject until now, so that its last writes may not have been seen.
 	stale    bool
 	waits    []plan.Wait
@@ -201,6 +203,9 @@ func (r *runner) act(ctx context.Context, l look) time.Time {
 func (r *runner) due(p *plan.Plan, now time.Time) ([]plan.Stage, time.Time) {
 	var lazy, busy []plan.Stage
 	for _, stage := range p.Stages {
+		if r.only != nil && !slices.Contains(r.only, stage.Name) {
+			continue
+		}
 		if r.lazy(stage.Name) {
 			lazy = append(lazy, stage)
 		} else {
