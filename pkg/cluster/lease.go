@@ -30,6 +30,9 @@ const (
 	// renewWithin is how long a holder goes on without a renewal. It is shorter than LeaseDuration, so that a holder has
 	// stopped before another may begin.
 	renewWithin = 10 * time.Second
+	// renewTry is how long one attempt waits for its answer: a server that stands still for a moment must not use up all the
+	// time there is.
+	renewTry = 2 * time.Second
 )
 
 // LeaseAPI is what holding a Lease takes.
@@ -175,7 +178,7 @@ func (h *Held) Keep(ctx context.Context) error {
 	renewed := time.Now()
 	for sleep(ctx, h.pause(renewed)) {
 		asked := time.Now()
-		attempt, cancel := context.WithDeadline(ctx, renewed.Add(renewWithin))
+		attempt, cancel := context.WithDeadline(ctx, earlier(renewed.Add(renewWithin), asked.Add(renewTry)))
 		err := h.renew(attempt)
 		cancel()
 		var lost *LeaseLostError
@@ -198,6 +201,13 @@ func (h *Held) pause(renewed time.Time) time.Duration {
 		return renewEvery - since
 	}
 	return max(min(time.Second, renewWithin-since), 0)
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
 }
 
 func (h *Held) renew(ctx context.Context) error {

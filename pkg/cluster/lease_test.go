@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/cluster"
@@ -174,6 +175,41 @@ func TestLeaseSurvivesALostAnswer(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if err := mine.Keep(ctx); err != nil {
+			t.Errorf("keep: %v", err)
+		}
+	})
+}
+
+// standing is an API that does not answer for a while.
+type standing struct {
+	*clustertest.Server
+	until func() time.Time
+}
+
+func (s *standing) Patch(ctx context.Context, ref plan.Ref, sub string, as types.PatchType, body []byte, dry bool) (plan.Object, error) {
+	if wait := time.Until(s.until()); wait > 0 {
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(time.Hour): // what was sent meanwhile is lost
+		}
+	}
+	return s.Server.Patch(ctx, ref, sub, as, body, dry)
+}
+
+// A server that stands still for some seconds costs one attempt, not the Lease.
+func TestLeaseSurvivesAStandstill(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		started := time.Now()
+		api := &standing{Server: clustertest.New(), until: func() time.Time { return started.Add(-time.Hour) }}
+		mine, err := acquire(t.Context(), api, self)
+		if err != nil {
+			t.Fatal(err)
+		}
+		api.until = func() time.Time { return started.Add(7500 * time.Millisecond) }
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		if err := mine.Keep(ctx); err != nil {

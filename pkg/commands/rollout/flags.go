@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/distribution/reference"
 	"github.com/spf13/pflag"
 
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/apis/apps/v1beta1"
@@ -145,6 +146,9 @@ func parseImages(pairs []string) (map[string]string, error) {
 		container, image, ok := strings.Cut(pair, "=")
 		if !ok || container == "" || image == "" || strings.ContainsAny(pair, " \t\n") {
 			return nil, cli.Usagef("--image %q: want CONTAINER=IMAGE, e.g. nginx=nginx:1.27", pair)
+		}
+		if _, err := reference.ParseNormalizedNamed(image); err != nil {
+			return nil, cli.Usagef("--image %q: %q is no image: %w; want a name with a tag or digest, e.g. nginx:1.27", pair, image, err)
 		}
 		if old, twice := images[container]; twice && old != image {
 			return nil, cli.Usagef("--image: container %q has two images, %s and %s", container, old, image)
