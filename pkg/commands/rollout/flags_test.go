@@ -41,8 +41,10 @@ func TestEveryFlagShowsInTheOptions(t *testing.T) {
 		line []string
 		want *options
 	}{
-		"nothing":              {nil, plain(func(*options) {})},
-		"images":               {[]string{"--image", "a=x:1", "--image=b=y@sha256:0000000000000000000000000000000000000000000000000000000000000000"}, plain(func(o *options) { o.intent.Images = map[string]string{"a": "x:1", "b": "y@sha256:0000000000000000000000000000000000000000000000000000000000000000"} })},
+		"nothing": {nil, plain(func(*options) {})},
+		"images": {[]string{"--image", "a=x:1", "--image=b=y@sha256:0000000000000000000000000000000000000000000000000000000000000000"}, plain(func(o *options) {
+			o.intent.Images = map[string]string{"a": "x:1", "b": "y@sha256:0000000000000000000000000000000000000000000000000000000000000000"}
+		})},
 		"partition":            {[]string{"--partition", "80%"}, plain(func(o *options) { o.intent.Partition = number1("80%") })},
 		"a decimal":            {[]string{"--partition", "33.3%"}, plain(func(o *options) { o.intent.Partition = number1("33.3%") })},
 		"partition zero":       {[]string{"--partition", "0"}, plain(func(o *options) { o.intent.Partition = number1("0") })},
