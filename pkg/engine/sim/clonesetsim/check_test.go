@@ -56,6 +56,8 @@ type knowledge struct {
 	update string        // the hash of the update revision
 	// excused is how many pods were marked for deletion and unavailable: their loss is not the driver's doing.
 	excused int
+	// broken is how many unavailable pods the update revision had, begun how many updates followed from the plan.
+	broken, begun int
 }
 
 // checker watches a run. All rules are judged at the writes themselves, by what is true in the cluster then; what a driver
@@ -133,8 +135,14 @@ func (k *checker) planned(driver string, v *sim.View, p *cloneset.Plan) error {
 	}
 	know := &knowledge{limits: limitsOf(set), pods: active(v.List(plan.PodKind)), update: p.UpdateHash}
 	for _, pod := range know.pods {
-		if know.specified(pod) && !available(pod, know.minReady, k.c.Now()) {
+		if available(pod, know.minReady, k.c.Now()) {
+			continue
+		}
+		if know.specified(pod) {
 			know.excused++
+		}
+		if hash(pod) == know.update {
+			know.broken++
 		}
 	}
 	k.knows[driver] = know
@@ -321,6 +329,12 @@ func (k *checker) moved(by string, know *knowledge, before, after *corev1.Pod) e
 	}
 	if back {
 		return nil
+	}
+	// The next update waits for the ones before, also where it costs nothing because the pod is down anyway (PF-CS-5).
+	know.begun++
+	if room := know.unavailable + len(know.pods) - know.replicas; know.broken+know.begun > room {
+		return fmt.Errorf("%s updates %s: %d pods of the update revision are unavailable and %d updates were begun, room for %d",
+			by, before.Name, know.broken, know.begun, room)
 	}
 	kept := map[types.UID]bool{}
 	isOld := func(p *corev1.Pod) bool { return hash(p) != know.update && !know.specified(p) }
