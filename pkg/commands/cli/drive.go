@@ -1,6 +1,10 @@
 package cli
 
 import (
+	"fmt"
+	"slices"
+	"strings"
+
 	"github.com/spf13/pflag"
 
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/apis/features"
@@ -25,9 +29,37 @@ func LocalGates() features.Gates { return features.Defaults().With(features.Krui
 // noDaemon goes before what the user says, who may know better.
 const noDaemon = "KruiseDaemon=false,"
 
+// effective are the gates that change what a loop of this build does. Naming another one is refused: a gate that is
+// accepted and ignored would promise what nobody does.
+var effective = []features.Gate{
+	features.CloneSetPartitionRollback, features.CloneSetShortHash, features.InPlaceUpdateEnvFromMetadata,
+	features.KruiseDaemon, features.PreparingUpdateAsUpdate, features.RecreatePodWhenChangeVCTInCloneSetGate,
+}
+
+// parseGates reads the flag. AllAlpha and AllBeta are taken for the effective gates; resizing pods in place is not among
+// them, and without it such a change is not eligible.
+func (f *DriveFlags) parseGates() (features.Gates, error) {
+	gates, err := features.Parse(noDaemon + f.gates)
+	if err != nil {
+		return gates, err
+	}
+	var names []string
+	for _, gate := range effective {
+		names = append(names, gate.String())
+	}
+	names = append(names, "AllAlpha", "AllBeta")
+	for part := range strings.SplitSeq(f.gates, ",") {
+		name, _, _ := strings.Cut(part, "=")
+		if name = strings.TrimSpace(name); name != "" && !slices.Contains(names, name) {
+			return gates, fmt.Errorf("%s has no effect here; want one of %s", name, strings.Join(names, ", "))
+		}
+	}
+	return gates.With(features.InPlaceWorkloadVerticalScaling, false), nil
+}
+
 // Parse checks the values.
 func (f *DriveFlags) Parse() (features.Gates, cluster.Mode, error) {
-	gates, err := features.Parse(noDaemon + f.gates)
+	gates, err := f.parseGates()
 	if err != nil {
 		return gates, "", Usagef("--feature-gates: %w", err)
 	}
