@@ -39,10 +39,20 @@ func (n *Narrator) opening(e Planned) Line {
 	}
 	// Pods that are created come at the wanted revision by themselves.
 	if update := min(e.Counts.ExpectedUpdated-e.Counts.Updated, e.Counts.Replicas-e.Counts.Updated); update > 0 {
-		parts = append(parts, fmt.Sprintf("%d to update %s", update, manner(limits.Type)))
+		parts = append(parts, fmt.Sprintf("%d to update %s", update, way(limits.Type, e.Plan.Verdicts)))
 	}
 	parts = append(parts, fmt.Sprintf("at most %s unavailable", limits.MaxUnavailable))
 	return Line{Text: n.driver.Sentence() + "; " + strings.Join(parts, ", ")}
+}
+
+// way is how pods are updated. The first pods that are moved tell when the change cannot be made in place, and why.
+func way(policy string, verdicts []plan.Verdict) string {
+	for i := range verdicts {
+		if v := &verdicts[i]; v.Fate == plan.Recreate && v.Note != "" {
+			return "by recreating (" + Clean(v.Note) + ")"
+		}
+	}
+	return manner(policy)
 }
 
 func manner(policy string) string {
