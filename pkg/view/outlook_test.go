@@ -66,7 +66,7 @@ func TestReasonsText(t *testing.T) {
 			{Name: "web-new", Fate: plan.Make, Reason: plan.ReasonScaleOut},
 			{Name: "web-d", Available: true, Fate: plan.Recreate, Reason: plan.ReasonRevision, Note: "spec.containers[0].env: added"},
 		},
-		Waits: []plan.Wait{{Reason: plan.ReasonMaxUnavailable, Names: []string{"web-9qk7d"}, Note: "maxUnavailable 1 is used up, 1 pods to update"}},
+		Waits: []plan.Wait{{Reason: plan.ReasonMaxUnavailable, Names: []string{"web-9qk7d"}, Note: "maxUnavailable 1 is used up, 1 pod to update"}},
 	}
 	driver := Driver{Kind: DriverVerb, Holder: "kubectl-kruise/ops@laptop/x", Lease: "default/web", Renewed: now.Add(-2 * time.Second)}
 	r := NewReasons(Planned{Head: Head{At: now}, Plan: p}, driver, map[string]string{"web-9qk7d": "readiness probe failed: HTTP 503"}, "")

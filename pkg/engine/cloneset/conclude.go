@@ -153,8 +153,16 @@ func (p *pass) keepOld() (plan.Fate, plan.Reason) {
 func (p *pass) waitForBudget(held int, what string) {
 	p.out.Waits = append(p.out.Waits, plan.Wait{
 		Reason: plan.ReasonMaxUnavailable, Names: p.names(func(x *pod) bool { return !x.available }),
-		Note: fmt.Sprintf("maxUnavailable %d is used up, %d pods %s", p.spec.maxUnavailable, held, what),
+		Note: fmt.Sprintf("maxUnavailable %d is used up, %s %s", p.spec.maxUnavailable, counted(held, "pod"), what),
 	})
+}
+
+// counted is a number with its noun.
+func counted(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 func (p *pass) names(which func(*pod) bool) []string {

@@ -47,7 +47,7 @@ func (p *pass) scaleOut() {
 	if limited {
 		p.out.Waits = append(p.out.Waits, plan.Wait{
 			Reason: plan.ReasonScaleLimit, Names: p.names(func(x *pod) bool { return !x.available && !x.specified || x.preDeleting }),
-			Note: fmt.Sprintf("scaleStrategy.maxUnavailable %d is used up, %d more pods to make", p.spec.scaleMaxUnavailable, nums.ScaleUp-nums.ScaleUpLimit),
+			Note: fmt.Sprintf("scaleStrategy.maxUnavailable %d is used up, %s to make", p.spec.scaleMaxUnavailable, counted(nums.ScaleUp-nums.ScaleUpLimit, "more pod")),
 		})
 	}
 	n := min(nums.ScaleUpLimit, atOnce)

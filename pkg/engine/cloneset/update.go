@@ -68,7 +68,7 @@ func (p *pass) warnRollback(n tally) {
 	surplus := n.live() - (p.spec.replicas - p.spec.partition)
 	if surplus > 0 && !p.spec.rollback && p.rev.updateHash != p.rev.currentHash && p.blocked() == "" {
 		p.out.Warnings = append(p.out.Warnings, fmt.Sprintf(
-			"%d pods beyond the partition stay updated: moving them back needs the feature gate CloneSetPartitionRollback", surplus))
+			"%s beyond the partition stay updated: moving back needs the feature gate CloneSetPartitionRollback", counted(surplus, "pod")))
 	}
 }
 
