@@ -119,7 +119,7 @@ func benchmark(b *testing.B, world func(testing.TB, int) World, check func(*Plan
 			if err != nil {
 				b.Fatal(err)
 			}
-			if !check(p) || len(p.Verdicts) < n {
+			if want := min(n, len(w.Pods)+atOnce); !check(p) || len(p.Verdicts) < want {
 				b.Fatalf("not the plan to measure: %s, %d verdicts, numbers %+v", did(p), len(p.Verdicts), p.Numbers)
 			}
 			b.ReportAllocs()

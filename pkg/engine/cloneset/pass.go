@@ -67,7 +67,7 @@ type pass struct {
 	spec     spec
 	selector labels.Selector
 	// exact is the selector when it only names labels and values, which is quicker to match.
-	exact map[string]string
+	exact []label
 	on    plan.Ref // the set as the target of writes
 	owner metav1.OwnerReference
 
@@ -129,9 +129,11 @@ func newPass(w *World) (*pass, error) {
 		return nil, &SpecError{"spec.selector", errEmptySelector}
 	}
 	yes := true
-	var exact map[string]string
+	var exact []label
 	if len(w.Set.Spec.Selector.MatchExpressions) == 0 {
-		exact = w.Set.Spec.Selector.MatchLabels
+		for k, v := range w.Set.Spec.Selector.MatchLabels {
+			exact = append(exact, label{k, v})
+		}
 	}
 	return &pass{
 		w: w, set: w.Set, exact: exact, spec: s, selector: selector,
@@ -181,12 +183,14 @@ func (p *pass) claim() {
 	p.out.Add(StageClaim, actions...)
 }
 
+type label struct{ key, value string }
+
 func (p *pass) matches(set map[string]string) bool {
 	if p.exact == nil {
 		return p.selector.Matches(labels.Set(set))
 	}
-	for k, v := range p.exact {
-		if got, ok := set[k]; !ok || got != v {
+	for _, want := range p.exact {
+		if got, ok := set[want.key]; !ok || got != want.value {
 			return false
 		}
 	}
