@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"time"
@@ -70,6 +71,13 @@ func latency(ctx context.Context) error {
 func (c *changer) once(ctx context.Context, image string) (running, ready time.Duration, err error) {
 	if _, err := c.pods.until(ctx, "a ready pod", func(now map[string]*corev1.Pod) bool { return len(now) == 1 && isReady(only(now)) }); err != nil {
 		return 0, 0, err
+	}
+	// A kubelet looks at its containers once a second. Without a random pause each change would begin right after such a
+	// look, since that is when the pod was seen to be ready.
+	select {
+	case <-time.After(time.Second + rand.N(time.Second)):
+	case <-ctx.Done():
+		return 0, 0, ctx.Err()
 	}
 	began := time.Now()
 	if err := c.change(ctx, image); err != nil {
