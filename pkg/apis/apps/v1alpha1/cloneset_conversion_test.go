@@ -76,6 +76,10 @@ func TestCloneSetToHub(t *testing.T) {
 		in:   alphaSet(nil, nil, alphaStrategy{Type: "OnDelete", Partition: ptr.To(intstr.FromInt32(2))}),
 		want: hubSet(nil, text{keys.OnDeleteStrategyAnnotation: `{"partition":2}`}, reuse, hubStrategy{Type: "OnDelete"}),
 	}, {
+		name: "ours: of an OnDelete that says nothing besides nothing is kept",
+		in:   alphaSet(nil, nil, alphaStrategy{Type: "OnDelete", ScatterStrategy: v1beta1.UpdateScatterStrategy{}}),
+		want: hubSet(nil, nil, reuse, hubStrategy{Type: "OnDelete"}),
+	}, {
 		name: "ours: OnDelete that had a block gets it back",
 		in: alphaSet(nil, text{keys.OnDeletePolicyAnnotation: "InPlaceOnly"},
 			alphaStrategy{Type: "OnDelete", MaxUnavailable: ptr.To(intstr.FromInt32(2))}),

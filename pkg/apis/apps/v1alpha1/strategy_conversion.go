@@ -2,7 +2,6 @@ package v1alpha1
 
 import (
 	"encoding/json"
-	"reflect"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -84,11 +83,8 @@ func blockToHub(in CloneSetUpdateStrategy, policy v1beta1.PodUpdatePolicy, annot
 // keepFields remembers what an OnDelete set says apart from its type.
 func keepFields(in CloneSetUpdateStrategy, annotations *map[string]string) {
 	in.Type = ""
-	if reflect.ValueOf(in).IsZero() {
-		return
-	}
-	// Numbers, strings and maps of strings always encode.
-	if data, err := json.Marshal(in); err == nil {
+	// Numbers, strings and maps of strings always encode. A list without entries says as much as none.
+	if data, err := json.Marshal(in); err == nil && string(data) != "{}" {
 		put(annotations, keys.OnDeleteStrategyAnnotation, string(data))
 	}
 }
