@@ -1,6 +1,6 @@
 #!/bin/sh
 # packages.sh FOR PACKAGE...: installs those of the Debian packages that are not there, and says so.
-# It fails with one line when something is missing that it cannot install.
+# When something is missing that it may not install, it says so and ends with exit code 3.
 set -eu
 
 for=$1
@@ -14,11 +14,11 @@ done
 
 if ! command -v apt-get >/dev/null; then
   echo "$for: needs$missing (Debian's names); install them by your system's means" >&2
-  exit 1
+  exit 3
 fi
 if [ "$(id -u)" != 0 ]; then
   echo "$for: needs packages that only root can install: apt-get install$missing" >&2
-  exit 1
+  exit 3
 fi
 
 echo "$for: installing$missing"
