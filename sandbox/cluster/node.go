@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -52,6 +53,10 @@ func (s *Sandbox) startRuntime(n int) error {
 
 // importImages gives the node the images of an archive.
 func (s *Sandbox) importImages(ctx context.Context, n int, archive string) error {
+	// The kernel ends ctr with the thread that started it. That thread must be this goroutine's alone meanwhile: others
+	// end with a goroutine that has entered a network namespace.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	ctr := func(args ...string) ([]byte, error) {
 		cmd := exec.CommandContext(ctx, "ctr", append([]string{"-a", s.socket(n), "-n", "k8s.io"}, args...)...)
 		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // it goes with this program
