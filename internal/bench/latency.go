@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"time"
@@ -45,8 +44,11 @@ func latency(ctx context.Context) error {
 	}
 	for round := range rounds + 1 {
 		image := fmt.Sprintf("lab/app:%d", round+2)
+		// A kubelet looks at its containers once a second, and at such a look a pod is seen to be ready. So a round's pause
+		// says at which part of the second the change begins: the same for all, another one in each round.
+		pause := time.Second + time.Duration(round)*time.Second/rounds
 		for _, c := range changers {
-			running, ready, err := c.once(ctx, image)
+			running, ready, err := c.once(ctx, image, pause)
 			if err != nil {
 				return fmt.Errorf("%s: %w", c.name, err)
 			}
@@ -58,7 +60,11 @@ func latency(ctx context.Context) error {
 	var rows [][]string
 	for _, c := range changers {
 		over := func(of, floor []time.Duration) string {
-			return fmt.Sprintf("%+.2f s", (median(of) - median(floor)).Seconds())
+			more := make([]time.Duration, len(of))
+			for i := range of {
+				more[i] = of[i] - floor[i]
+			}
+			return fmt.Sprintf("%+.2f s", median(more).Seconds())
 		}
 		rows = append(rows, []string{c.name, seconds(median(c.running)), over(c.running, changers[0].running), seconds(median(c.ready)), over(c.ready, changers[0].ready)})
 	}
@@ -67,15 +73,14 @@ func latency(ctx context.Context) error {
 	return nil
 }
 
-// once changes the image and measures until the new container runs and until the pod is ready again.
-func (c *changer) once(ctx context.Context, image string) (running, ready time.Duration, err error) {
+// once waits for a ready pod, pauses, changes the image and measures until the new container runs and until the pod is
+// ready again.
+func (c *changer) once(ctx context.Context, image string, pause time.Duration) (running, ready time.Duration, err error) {
 	if _, err := c.pods.until(ctx, "a ready pod", func(now map[string]*corev1.Pod) bool { return len(now) == 1 && isReady(only(now)) }); err != nil {
 		return 0, 0, err
 	}
-	// A kubelet looks at its containers once a second. Without a random pause each change would begin right after such a
-	// look, since that is when the pod was seen to be ready.
 	select {
-	case <-time.After(time.Second + rand.N(time.Second)):
+	case <-time.After(pause):
 	case <-ctx.Done():
 		return 0, 0, ctx.Err()
 	}
