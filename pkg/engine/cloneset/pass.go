@@ -83,6 +83,9 @@ type pass struct {
 	// toMove is how many pods have to move between revisions, asked how many of them have been asked by their hook.
 	toMove, asked int
 
+	// capped: pods are missing and scaleStrategy.maxUnavailable lets none be made.
+	capped bool
+
 	// failure is why the set cannot be updated as it is asked; it becomes the condition FailedUpdate.
 	failure string
 }

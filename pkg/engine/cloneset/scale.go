@@ -52,6 +52,7 @@ func (p *pass) scaleOut() {
 	}
 	n := min(nums.ScaleUpLimit, atOnce)
 	if n == 0 {
+		p.capped = true
 		return
 	}
 	pods := p.create(n, min(nums.ScaleUpOld, n))

@@ -106,7 +106,7 @@ func (p *pass) candidates(back bool, size int) ([]*pod, error) {
 }
 
 // accept counts how many candidates may move now: one that is unavailable already costs nothing in total, but counts
-// against what may be broken at the target (cloneset.md 9.3.5).
+// against what may be broken at the target (cloneset.md 9.3.5), because it may become available at any moment.
 func (p *pass) accept(candidates []*pod, back bool, limit int) int {
 	unavailable, broken := 0, 0
 	for i := range p.pods {
@@ -118,7 +118,7 @@ func (p *pass) accept(candidates []*pod, back bool, limit int) int {
 		}
 	}
 	for i, x := range candidates {
-		if broken+i >= limit {
+		if broken+i >= limit && !p.mustFinish(x, broken+i) {
 			return i
 		}
 		if x.available {
@@ -129,6 +129,13 @@ func (p *pass) accept(candidates []*pod, back bool, limit int) int {
 		}
 	}
 	return len(candidates)
+}
+
+// mustFinish says that a pod moves although missing pods use up the limit: it was asked to prepare, so it does not become
+// available before its update, and with that it uses up scaleStrategy.maxUnavailable, so that the missing pods may not be made.
+// Upstream lets each wait for the other for ever.
+func (p *pass) mustFinish(x *pod, broken int) bool {
+	return p.capped && x.Facts.state == keys.StatePreparingUpdate && broken < p.spec.maxUnavailable+p.spec.surge
 }
 
 // mover moves pods to one revision.

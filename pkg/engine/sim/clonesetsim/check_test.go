@@ -30,6 +30,8 @@ type limits struct {
 	named                                   []string
 	// exclude: pods on their way to deletion do not count when pods are made.
 	exclude bool
+	// scale bounds the unavailable pods while pods are made.
+	scale int
 }
 
 func limitsOf(set *v1beta1.CloneSet) limits {
@@ -41,7 +43,12 @@ func limitsOf(set *v1beta1.CloneSet) limits {
 		surge = 0
 	}
 	unavailable, _ := budget.MaxUnavailable(r.MaxUnavailable, n, surge)
+	scale := int32(math.MaxInt32)
+	if limit := set.Spec.ScaleStrategy.MaxUnavailable; limit != nil {
+		scale, _ = budget.ScaleMaxUnavailable(limit, n)
+	}
 	return limits{
+		scale: int(scale),
 		replicas: int(n), partition: int(partition), unavailable: int(unavailable), surge: int(surge),
 		minReady: time.Duration(set.Spec.MinReadySeconds) * time.Second,
 		still:    r.Paused || set.Spec.UpdateStrategy.Type == v1beta1.OnDeleteCloneSetUpdateStrategyType,
@@ -58,6 +65,17 @@ type knowledge struct {
 	excused int
 	// broken is how many unavailable pods the update revision had, begun how many updates followed from the plan.
 	broken, begun int
+	// down is how many pods count against the scale limit.
+	down int
+}
+
+// room is how many pods of the update revision may be unavailable when a pod is moved. Missing pods count too, unless the
+// pod is one that prepares and so keeps them from being made.
+func (n *knowledge) room(moved *corev1.Pod) int {
+	if len(n.pods) < n.replicas+n.surge && n.down >= n.scale && moved.Labels[keys.LifecycleStateLabel] == keys.StatePreparingUpdate {
+		return n.unavailable + n.surge
+	}
+	return n.unavailable + len(n.pods) - n.replicas
 }
 
 // checker watches a run. All rules are judged at the writes themselves, by what is true in the cluster then; what a driver
@@ -140,6 +158,9 @@ func (k *checker) planned(driver string, v *sim.View, p *cloneset.Plan) error {
 		}
 		if know.specified(pod) {
 			know.excused++
+		}
+		if !know.specified(pod) || pod.Labels[keys.LifecycleStateLabel] == keys.StatePreparingDelete {
+			know.down++
 		}
 		if hash(pod) == know.update {
 			know.broken++
@@ -332,7 +353,7 @@ func (k *checker) moved(by string, know *knowledge, before, after *corev1.Pod) e
 	}
 	// The next update waits for the ones before, also where it costs nothing because the pod is down anyway (PF-CS-5).
 	know.begun++
-	if room := know.unavailable + len(know.pods) - know.replicas; know.broken+know.begun > room {
+	if room := know.room(before); know.broken+know.begun > room {
 		return fmt.Errorf("%s updates %s: %d pods of the update revision are unavailable and %d updates were begun, room for %d",
 			by, before.Name, know.broken, know.begun, room)
 	}
