@@ -29,6 +29,8 @@ if [ "$kind" = e2e ]; then
   fi
 fi
 
+[ -n "${KRUISE_TEST_LONG:-}" ] || export RAPID_SEED=${RAPID_SEED:-1}
+
 state=$(hack/state-dir.sh "$kind")
 demo=$(hack/state-dir.sh demo)
 down() { [ ! -e "$1" ] || { bin/kruise-sandbox down -q --state "$1" && rm -rf "$1"; }; }

@@ -25,8 +25,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// configure sets the flags of rapid that nobody set: how many histories, and a seed, which is printed so that the same
-// histories can be had again with -rapid.seed.
+// configure sets the flags of rapid that nobody set: how many histories, and a seed unless RAPID_SEED gives one. It is
+// printed so that the same histories can be had again with -rapid.seed.
 func configure() error {
 	histories := someHistories
 	if text := os.Getenv(historiesVariable); text != "" {
@@ -41,6 +41,9 @@ func configure() error {
 		"rapid.checks":     strconv.Itoa(each),
 		"rapid.seed":       strconv.FormatInt(time.Now().UnixNano()&(1<<53-1), 10),
 		"rapid.nofailfile": "true",
+	}
+	if os.Getenv("RAPID_SEED") != "" {
+		delete(values, "rapid.seed")
 	}
 	flag.Visit(func(f *flag.Flag) { delete(values, f.Name) })
 	for name, value := range values {
