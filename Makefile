@@ -73,6 +73,11 @@ soak: build ## the long forms of the same tests
 	KRUISE_TEST_LONG=1 hack/test-cluster.sh integration
 	KRUISE_TEST_LONG=1 hack/test-cluster.sh e2e
 
+# The specification is not part of the repository, so nothing else asks for this.
+.PHONY: spec-coverage
+spec-coverage: ## scenarios of the specification in SPEC that no test shows; RESULTS adds recorded test runs
+	@KRUISE_HISTORIES=$${KRUISE_HISTORIES:-2000} RAPID_SEED=$${RAPID_SEED:-1} go run ./internal/speccoverage -spec "$(SPEC)" $(RESULTS)
+
 .PHONY: bench
 bench: build ## planner, start-up time and in-place latency, as a table
 	hack/bench.sh

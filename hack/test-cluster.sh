@@ -47,6 +47,8 @@ trap finish EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
+# What happened is kept for spec-coverage.
+record=bin/results-$kind.json
 tally=$(mktemp)
 go build -o "$tally" ./internal/tally
 if [ "$kind" = e2e ]; then
@@ -59,9 +61,9 @@ bin/kruise-sandbox up --state "$state" "${options[@]}" >/dev/null
 if [ "$kind" = integration ]; then
   echo "== tests against an API server with fake nodes"
   packages=$(grep -rlE 'KRUISE_TEST_KUBECONFIG|internal/apiserver"' --include='*_test.go' pkg | xargs -n1 dirname | sort -u | sed 's#^#./#')
-  KRUISE_TEST_KUBECONFIG=$state/kubeconfig/admin go test -json -count=1 -timeout 20m $packages | "$tally"
+  KRUISE_TEST_KUBECONFIG=$state/kubeconfig/admin go test -json -count=1 -timeout 20m $packages | tee "$record" | "$tally"
 else
   echo "== end-to-end tests on real nodes"
   KRUISE_E2E_STATE=$state KRUISE_E2E_DEMO_STATE=$demo \
-    go test -json -count=1 -timeout 40m -parallel 4 ./e2e | "$tally"
+    go test -json -count=1 -timeout 40m -parallel 4 ./e2e | tee "$record" | "$tally"
 fi
