@@ -50,10 +50,13 @@ func TestPartition(t *testing.T) {
 		{"above 100% is clamped", text("150%"), 4, 4},
 		{"a decimal that rounds up to all", text("99.99%"), 1000, 999},
 	} {
-		got, err := budget.Partition(c.value, c.replicas)
-		if diff := cmp.Diff(c.want, got); err != nil || diff != "" {
-			t.Errorf("%s: %v of %d: error %v, diff %s", c.rule, c.value, c.replicas, err, diff)
-		}
+		t.Run(fmt.Sprintf("%s %v of %d", c.rule, c.value, c.replicas), func(t *testing.T) {
+			t.Parallel()
+			got, err := budget.Partition(c.value, c.replicas)
+			if diff := cmp.Diff(c.want, got); err != nil || diff != "" {
+				t.Errorf("error %v, diff %s", err, diff)
+			}
+		})
 	}
 }
 
@@ -77,10 +80,13 @@ func TestMaxUnavailable(t *testing.T) {
 		{"above 100%", text("200%"), 4, 0, 8},
 		{"negative is none", number(-1), 4, 0, 0},
 	} {
-		got, err := budget.MaxUnavailable(c.value, c.replicas, c.surge)
-		if diff := cmp.Diff(c.want, got); err != nil || diff != "" {
-			t.Errorf("%s: %v of %d with surge %d: error %v, diff %s", c.rule, c.value, c.replicas, c.surge, err, diff)
-		}
+		t.Run(fmt.Sprintf("%s %v of %d with surge %d", c.rule, c.value, c.replicas, c.surge), func(t *testing.T) {
+			t.Parallel()
+			got, err := budget.MaxUnavailable(c.value, c.replicas, c.surge)
+			if diff := cmp.Diff(c.want, got); err != nil || diff != "" {
+				t.Errorf("error %v, diff %s", err, diff)
+			}
+		})
 	}
 }
 

@@ -106,11 +106,13 @@ func TestComplete(t *testing.T) {
 				t.Errorf("complete %v, %q", done, why)
 			}
 			if old, ok := pod.Annotations[keys.InPlaceUpdateStateAnnotation]; ok {
-				delete(pod.Annotations, keys.InPlaceUpdateStateAnnotation)
-				pod.Annotations[keys.InPlaceUpdateStateOldAnnotation] = old
-				if again, _ := Complete(pod, tc.gates); again != done {
-					t.Errorf("inplace/59 the old name of the annotation gives %v", again)
-				}
+				t.Run("inplace/59 under the old name", func(t *testing.T) {
+					delete(pod.Annotations, keys.InPlaceUpdateStateAnnotation)
+					pod.Annotations[keys.InPlaceUpdateStateOldAnnotation] = old
+					if again, _ := Complete(pod, tc.gates); again != done {
+						t.Errorf("got %v", again)
+					}
+				})
 			}
 		})
 	}
@@ -142,8 +144,11 @@ func TestSameImage(t *testing.T) {
 		{"UPPER", "UPPER", "", true},
 		{"UPPER", "upper", "", false},
 	} {
-		if got := sameImage(tc.spec, tc.status, tc.id); got != tc.want {
-			t.Errorf("PF-IP-1 sameImage(%q, %q, %q) is %v", tc.spec, tc.status, tc.id, got)
-		}
+		t.Run("PF-IP-1 "+tc.spec+" shown as "+tc.status+" with id "+tc.id, func(t *testing.T) {
+			t.Parallel()
+			if got := sameImage(tc.spec, tc.status, tc.id); got != tc.want {
+				t.Errorf("got %v", got)
+			}
+		})
 	}
 }

@@ -85,16 +85,25 @@ func TestScaleDown(t *testing.T) {
 		{"9.4 item 9 no creation time goes first", []order.Pod{good("a", nil), good("b", func(p *order.Pod) { p.Created = 0 })}, "b a"},
 		{"ties by name", []order.Pod{good("c", nil), good("a", nil), good("b", nil)}, "a b c"},
 	} {
-		list := all(c.pods)
-		order.ScaleDown(c.pods, list, order.Spread{})
-		if diff := cmp.Diff(c.want, names(c.pods, list)); diff != "" {
-			t.Errorf("%s: %s", c.rule, diff)
-		}
+		t.Run(c.rule, func(t *testing.T) {
+			t.Parallel()
+			list := all(c.pods)
+			order.ScaleDown(c.pods, list, order.Spread{})
+			if diff := cmp.Diff(c.want, names(c.pods, list)); diff != "" {
+				t.Error(diff)
+			}
+		})
 	}
 }
 
-// cloneset/22: several pods on one node get ranks m-1-k, which show as the order of otherwise equal pods.
-func TestSameNodeRank(t *testing.T) {
+func TestSpreadRanks(t *testing.T) {
+	t.Parallel()
+	t.Run("cloneset/22", sameNodeRank)
+	t.Run("cloneset/23", constraintRank)
+}
+
+// Several pods on one node get ranks m-1-k, which show as the order of otherwise equal pods.
+func sameNodeRank(t *testing.T) {
 	t.Parallel()
 	node := []string{"a", "", "", "b", "a", "c", "b", "d", "d", "d", "a"}
 	var pods []order.Pod
@@ -114,8 +123,8 @@ func TestSameNodeRank(t *testing.T) {
 	}
 }
 
-// cloneset/23: both pods come from the zone that has most, and there from its fullest node.
-func TestConstraintRank(t *testing.T) {
+// Both pods come from the zone that has most, and there from its fullest node.
+func constraintRank(t *testing.T) {
 	t.Parallel()
 	var pods []order.Pod
 	labels := map[string]map[string]string{}
@@ -196,12 +205,15 @@ func TestUpdateBaseOrder(t *testing.T) {
 			good("b", func(p *order.Pod) { p.Available, p.DeletionCost = false, -1 })}, "a b"},
 		{"ties by name", []order.Pod{good("c", nil), good("a", nil), good("b", nil)}, "a b c"},
 	} {
-		list := all(c.pods)
-		slices.Reverse(list)
-		order.Update(c.pods, list)
-		if diff := cmp.Diff(c.want, names(c.pods, list)); diff != "" {
-			t.Errorf("%s: %s", c.rule, diff)
-		}
+		t.Run(c.rule, func(t *testing.T) {
+			t.Parallel()
+			list := all(c.pods)
+			slices.Reverse(list)
+			order.Update(c.pods, list)
+			if diff := cmp.Diff(c.want, names(c.pods, list)); diff != "" {
+				t.Error(diff)
+			}
+		})
 	}
 }
 
@@ -244,13 +256,16 @@ func TestPriority(t *testing.T) {
 		{"ties keep their places", byKeys, []order.Pod{labelled("b"), labelled("a")}, "b a"},
 		{"no strategy", nil, []order.Pod{labelled("b"), labelled("a")}, "b a"},
 	} {
-		list := all(c.pods)
-		if err := order.Priority(c.pods, list, c.strategy); err != nil {
-			t.Errorf("%s: %v", c.rule, err)
-		}
-		if diff := cmp.Diff(c.want, names(c.pods, list)); diff != "" {
-			t.Errorf("%s: %s", c.rule, diff)
-		}
+		t.Run(c.rule, func(t *testing.T) {
+			t.Parallel()
+			list := all(c.pods)
+			if err := order.Priority(c.pods, list, c.strategy); err != nil {
+				t.Error(err)
+			}
+			if diff := cmp.Diff(c.want, names(c.pods, list)); diff != "" {
+				t.Error(diff)
+			}
+		})
 	}
 }
 
@@ -301,11 +316,14 @@ func TestScatter(t *testing.T) {
 			v1beta1.UpdateScatterStrategy{none, m, o}, []int{3, 5, 0, 1, 2, 6, 7, 4}},
 		{"no strategy", "xmxm", []int{0, 1, 2, 3}, nil, []int{0, 1, 2, 3}},
 	} {
-		pods := build(c.kinds)
-		order.Scatter(pods, c.waiting, c.strategy)
-		if diff := cmp.Diff(c.want, c.waiting); diff != "" {
-			t.Errorf("%s: %s", c.rule, diff)
-		}
+		t.Run(c.rule, func(t *testing.T) {
+			t.Parallel()
+			pods := build(c.kinds)
+			order.Scatter(pods, c.waiting, c.strategy)
+			if diff := cmp.Diff(c.want, c.waiting); diff != "" {
+				t.Error(diff)
+			}
+		})
 	}
 }
 
