@@ -35,7 +35,7 @@ var floors = map[string]int{
 var apart = map[int]bool{3: true, 4: true}
 
 // shared are the parts of the engine that kinds build on; a kind never imports another kind.
-var shared = []string{"plan", "revision", "inplace", "order", "budget"}
+var shared = []string{"plan", "revision", "inplace", "order", "budget", "launchorder"}
 
 // impure must not be imported by the engine directly, nor by anything below it in this module.
 var impure = []string{"context", "net", "os", "sync", "log", "math/rand", "crypto/rand", "k8s.io/client-go", "k8s.io/cli-runtime",

@@ -93,7 +93,17 @@ const (
 	DeletionProtectionCascading = "Cascading"
 )
 
-// Environment variables of containers (inplace.md 1, launch order).
+// Container launch priority (launchorder.md 1.1).
+const (
+	// LaunchPriorityAnnotation set to LaunchPriorityOrdered starts the
+	// containers of a pod in the order of the list.
+	LaunchPriorityAnnotation = "apps.kruise.io/container-launch-priority"
+	LaunchPriorityOrdered    = "Ordered"
+	// LaunchCompletedAnnotation set to "true" says that all levels are open.
+	LaunchCompletedAnnotation = "apps.kruise.io/container-launch-priority-completed"
+)
+
+// Environment variables of containers (inplace.md 1, launchorder.md 1.1).
 const (
 	// PriorityEnv is the priority that the user asks for.
 	PriorityEnv = "KRUISE_CONTAINER_PRIORITY"

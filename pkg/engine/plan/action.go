@@ -28,6 +28,7 @@ const (
 // The kinds that planners write. A workload kind is named in its hub group; the cluster layer finds the served version.
 var (
 	PodKind                = schema.GroupKind{Kind: "Pod"}
+	ConfigMapKind          = schema.GroupKind{Kind: "ConfigMap"}
 	ClaimKind              = schema.GroupKind{Kind: "PersistentVolumeClaim"}
 	ControllerRevisionKind = schema.GroupKind{Group: "apps", Kind: "ControllerRevision"}
 	CloneSetKind           = schema.GroupKind{Group: "apps.kruise.io", Kind: "CloneSet"}
