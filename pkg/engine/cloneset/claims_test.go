@@ -87,9 +87,17 @@ func TestClaims(t *testing.T) {
 		t.Parallel()
 		s := newStage(t, 4, stored("1Gi", false))
 		s.settle()
-		before := s.claimNames()
+		before, ids := s.claimNames(), s.ids()
 		s.w.Pods = nil
 		s.settle()
+		if got := s.ids(); len(got) != 4 || slices.ContainsFunc(got, func(id string) bool { return slices.Contains(ids, id) }) {
+			t.Errorf("ids %v, before %v", got, ids)
+		}
+		for _, c := range s.w.Claims {
+			if len(c.OwnerReferences) != 1 || c.OwnerReferences[0].UID != s.w.Set.UID {
+				t.Errorf("claim %s is owned by %v", c.Name, c.OwnerReferences)
+			}
+		}
 		if got := s.claimNames(); len(got) != 8 || slices.ContainsFunc(got, func(n string) bool { return slices.Contains(before, n) }) {
 			t.Errorf("claims %v, before %v", got, before)
 		}
@@ -126,8 +134,12 @@ func TestClaims(t *testing.T) {
 			}
 			s.change(image("v2"))
 			s.settle()
-			if kept := cmp.Equal(pods, s.ids()); kept != (way == v1beta1.InPlaceOnlyPodUpdatePolicy) {
+			only := way == v1beta1.InPlaceOnlyPodUpdatePolicy
+			if kept := cmp.Equal(pods, s.ids()); kept != only {
 				t.Errorf("%s: pods kept: %v", way, kept)
+			}
+			if kept := cmp.Equal(names, s.claimNames()); kept != only {
+				t.Errorf("%s: claims kept: %v", way, kept)
 			}
 		}
 	})

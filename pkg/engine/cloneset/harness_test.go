@@ -282,6 +282,42 @@ func (s *stage) broken(pods ...int) {
 	}
 }
 
+// serve lets one pod become available, with the passes that this takes.
+func (s *stage) serve(name string) {
+	s.t.Helper()
+	for range 3 {
+		s.ready(name)
+		s.edit(func(p *corev1.Pod) {
+			if p.Name != name {
+				return
+			}
+			set := func(of corev1.PodConditionType) {
+				if c := condition(p, of); c != nil {
+					c.Status, c.Reason = corev1.ConditionTrue, ""
+				} else {
+					p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: of, Status: corev1.ConditionTrue})
+				}
+			}
+			set(keys.InPlaceUpdateReady)
+			set(keys.KruisePodReady)
+			p.Labels[keys.LifecycleStateLabel] = keys.StateNormal
+		})
+	}
+}
+
+// updated are the names of the pods at the update revision, sorted.
+func (s *stage) updated() []string {
+	s.t.Helper()
+	var names []string
+	for _, v := range s.plan().Verdicts {
+		if v.Updated && v.Fate != plan.Make {
+			names = append(names, v.Name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
 // specify marks the i-th pods for deletion.
 func (s *stage) specify(pods ...int) {
 	for _, i := range pods {

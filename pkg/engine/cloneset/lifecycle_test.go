@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -60,6 +61,36 @@ func (s *stage) unlabel(key string, names ...string) {
 	})
 }
 
+func (s *stage) podNames() []string {
+	var names []string
+	for _, p := range s.w.Pods {
+		names = append(names, p.Name)
+	}
+	return names
+}
+
+// expectAmong says how many of the pods have one of the names.
+func (s *stage) expectAmong(names []string, want int) {
+	s.t.Helper()
+	got := 0
+	for _, name := range s.podNames() {
+		if slices.Contains(names, name) {
+			got++
+		}
+	}
+	if got != want {
+		s.t.Errorf("%d of the pods %v are among %v, want %d", got, s.podNames(), names, want)
+	}
+}
+
+// expectReason is about the only condition that is expected, Progressing.
+func (s *stage) expectReason(want string) {
+	s.t.Helper()
+	if c := s.w.Set.Status.Conditions; len(c) != 1 || c[0].Reason != want {
+		s.t.Errorf("conditions %+v, want the reason %s", c, want)
+	}
+}
+
 func (s *stage) expectStates(want ...string) {
 	s.t.Helper()
 	var got []string
@@ -87,15 +118,18 @@ func TestPreDelete(t *testing.T) {
 		if len(s.w.Pods) != 3 || p.Status.Conditions[0].Reason != "CloneSetUpdated" || p.Done {
 			t.Errorf("%d pods, done %v, conditions %+v", len(s.w.Pods), p.Done, p.Status.Conditions)
 		}
+		kept := []string{s.w.Pods[1].Name, s.w.Pods[2].Name}
 		s.unlabel(hookLabel, name)
 		s.expect("the hook lets go", did(s.pass()), "delete 1")
 		s.expect("then", did(s.pass()), "create 1")
+		s.settle()
+		s.expectAmong(kept, 2)
 	})
 	t.Run("cloneset/16", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t, 3, preDelete, func(c *v1beta1.CloneSet) { c.Spec.ScaleStrategy.ExcludePreparingDelete = true })
 		s.settle()
-		name := s.w.Pods[1].Name
+		name, original := s.w.Pods[1].Name, s.podNames()
 		s.change(replicas(2), func(c *v1beta1.CloneSet) { c.Spec.ScaleStrategy.PodsToDelete = []string{name} })
 		s.quiet()
 		s.change(replicas(3))
@@ -108,6 +142,7 @@ func TestPreDelete(t *testing.T) {
 		if p := s.quiet(); p.Status.Replicas != 3 || !p.Done {
 			t.Errorf("status.replicas %d, done %v", p.Status.Replicas, p.Done)
 		}
+		s.expectAmong(original, 2)
 	})
 	t.Run("cloneset/17", func(t *testing.T) {
 		t.Parallel()
@@ -160,15 +195,19 @@ func TestPreNormal(t *testing.T) {
 		t.Parallel()
 		s := newStage(t, 1, func(c *v1beta1.CloneSet) {
 			c.Spec.Lifecycle = &v1beta1.Lifecycle{PreNormal: &v1beta1.LifecycleHook{FinalizersHandler: []string{hookFinalizer}}}
+			c.Spec.ProgressDeadlineSeconds = ptr(int32(11))
 		})
 		s.settleReady()
+		s.tick(12 * time.Second)
 		p := s.quiet()
 		s.expectStates(keys.StatePreparingNormal)
-		if p.Status.ReadyReplicas != 1 || p.Status.AvailableReplicas != 0 || p.Done {
+		if p.Status.ReadyReplicas != 1 || p.Status.AvailableReplicas != 0 || p.Done || p.Status.Conditions[0].Reason != "ProgressDeadlineExceeded" {
 			t.Errorf("done %v, status %+v", p.Done, p.Status)
 		}
 		s.edit(func(p *corev1.Pod) { p.Finalizers = []string{hookFinalizer} })
-		s.settle()
+		if p := s.settle(); p.Status.AvailableReplicas != 1 {
+			t.Errorf("status %+v", p.Status)
+		}
 		s.expectStates(keys.StateNormal)
 		s.edit(func(p *corev1.Pod) { p.Finalizers = nil })
 		s.quiet()
@@ -180,31 +219,46 @@ func TestInPlaceHook(t *testing.T) {
 	t.Parallel()
 	t.Run("cloneset/37 cloneset/38", func(t *testing.T) {
 		t.Parallel()
-		s := newStage(t, 2, policy(inPlace), partition("99%"), inPlaceHook)
+		s := newStage(t, 2, policy(inPlace), partition("99%"), inPlaceHook, func(c *v1beta1.CloneSet) { c.Spec.ProgressDeadlineSeconds = ptr(int32(8)) })
 		s.w.Gates = s.w.Gates.With(features.PreparingUpdateAsUpdate, true)
 		s.settle()
 		s.change(image("v2"))
 		s.quiet()
 		s.expectStates(keys.StatePreparingUpdate, keys.StateNormal)
+		s.tick(10 * time.Second)
+		s.quiet()
+		s.expectReason("ProgressDeadlineExceeded")
 		s.w.Pods = slices.DeleteFunc(slices.Clone(s.w.Pods), func(p Pod) bool { return p.Labels[keys.LifecycleStateLabel] == keys.StateNormal })
 		s.settleReady()
 		s.expectCounts(2, 0)
+		s.expectReason("ProgressDeadlineExceeded")
 		s.change(replicas(3))
 		s.settleReady()
 		s.expectCounts(3, 0)
 		s.expectStates(keys.StatePreparingUpdate, keys.StateNormal, keys.StateNormal)
+		s.expectReason("ProgressDeadlineExceeded")
 
 		for _, p := range s.w.Pods {
 			if p.Labels[keys.LifecycleStateLabel] == keys.StatePreparingUpdate {
-				s.unlabel(hookLabel, p.Name)
+				s.edit(func(x *corev1.Pod) {
+					if x.Name == p.Name {
+						x.Labels[hookLabel] = "let go"
+					}
+				})
 			}
 		}
-		s.change(partition("0"), maxUnavailable("100%"))
 		s.settleReady()
 		s.expectCounts(2, 1)
+		s.expectStates(keys.StateUpdated, keys.StateNormal, keys.StateNormal)
+		s.change(partition("0"), maxUnavailable("100%"))
+		s.quiet()
+		s.expectCounts(2, 1)
+		s.expectStates(keys.StateUpdated, keys.StatePreparingUpdate, keys.StatePreparingUpdate)
+		s.expectReason("ProgressDeadlineExceeded")
 		s.unlabel(hookLabel)
 		s.settleReady()
 		s.expectCounts(0, 3)
+		s.expectReason("ProgressDeadlineExceeded")
 	})
 	t.Run("a pod that prepares and keeps missing ones from being made is updated all the same", func(t *testing.T) {
 		t.Parallel()
@@ -315,12 +369,23 @@ func TestGracePeriod(t *testing.T) {
 		if want := start.Add(30e9); !p.Wake.Equal(want) {
 			t.Errorf("wake %v, want %v", p.Wake, want)
 		}
-		s.tick(30e9)
+		s.change(image("v3"))
+		s.expect("not for another update either", did(s.quiet()), "")
+		s.tick(29e9)
+		s.expect("a second too early", did(s.quiet()), "")
+		s.tick(1e9)
 		s.pass()
 		if got := s.w.Pods[0].Spec.Containers[0].Image; got != "v2" {
 			t.Errorf("image %s after the grace period", got)
 		}
-		s.settle()
+		for range 40 {
+			s.ready()
+			s.quiet()
+			s.tick(30e9)
+		}
+		if got := s.w.Pods[0].Spec.Containers[0].Image; got != "v3" || !s.quiet().Done {
+			t.Errorf("image %s at the end", got)
+		}
 	})
 }
 

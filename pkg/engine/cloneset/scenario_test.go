@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/apis/apps/v1beta1"
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/apis/features"
@@ -78,7 +79,13 @@ func TestCreate(t *testing.T) {
 	})
 	t.Run("cloneset/3", func(t *testing.T) {
 		t.Parallel()
-		s := grown(t, 3, policy(inPlace), maxUnavailable("6"), func(c *v1beta1.CloneSet) { c.Spec.ScaleStrategy.MaxUnavailable = number(2) })
+		limited := func(c *v1beta1.CloneSet) { c.Spec.ScaleStrategy.MaxUnavailable = number(2) }
+		s := grown(t, 3, policy(inPlace), maxUnavailable("6"), limited)
+		s.change(replicas(6))
+		s.broken(0)
+		s.expect("one more may be unavailable", did(s.pass()), "create 1")
+
+		s = grown(t, 3, policy(inPlace), maxUnavailable("6"), limited)
 		s.change(replicas(6))
 		s.broken(0, 1)
 		p := s.pass()
@@ -115,7 +122,7 @@ func TestCreate(t *testing.T) {
 		s := newStage(t, 3, paused, func(c *v1beta1.CloneSet) {
 			c.Spec.MinReadySeconds, c.Spec.ProgressDeadlineSeconds = 60, ptr(int32(600))
 		})
-		s.pass()
+		s.expect("though paused", did(s.pass()), "create 3")
 		s.ready()
 		s.quiet()
 		s.ready()
@@ -292,6 +299,23 @@ func TestUpdateInPlace(t *testing.T) {
 		t.Parallel()
 		s := grown(t, 5, policy(inPlace), partition("3"), maxUnavailable("1"), maxSurge("1"))
 		s.expect("surge", did(s.pass()), "create 1")
+		p := s.pass()
+		s.expect("one in place beside it", did(p), "in-place 1")
+		if p.Numbers.Update != 1 || p.Numbers.UpdateMaxUnavailable != 2 {
+			t.Errorf("numbers %+v", p.Numbers)
+		}
+		p = s.quiet()
+		s.expect("one old too many, but both new ones are unavailable", did(p), "")
+		if p.Numbers.ScaleDown != 1 || p.Numbers.ScaleDownOld != 1 || p.Numbers.ReadyDeleteLimit != 0 {
+			t.Errorf("numbers %+v", p.Numbers)
+		}
+		s.serve(s.updated()[0])
+		p = s.pass()
+		s.expect("one new one is available", did(p), "delete 1")
+		if p.Numbers.ReadyDeleteLimit != 1 {
+			t.Errorf("numbers %+v", p.Numbers)
+		}
+		s.expectCounts(3, 2)
 		s.settle()
 		s.expectCounts(3, 2)
 	})
@@ -315,11 +339,19 @@ func TestUpdateInPlace(t *testing.T) {
 		t.Parallel()
 		s := grown(t, 3, policy(inPlace), maxUnavailable("1"))
 		s.change(env("A", "1"))
-		p := s.pass()
-		s.expect("marked", did(p), "recreate 1")
+		before := map[types.UID]bool{}
+		for _, p := range s.w.Pods {
+			before[p.UID] = true
+		}
+		s.expect("marked", did(s.pass()), "recreate 1")
 		s.expect("deleted", did(s.pass()), "delete 1")
 		s.settle()
 		s.expectCounts(0, 3)
+		for _, p := range s.w.Pods {
+			if before[p.UID] {
+				t.Errorf("pod %s was not replaced", p.Name)
+			}
+		}
 	})
 	t.Run("PF-IP-3", func(t *testing.T) {
 		t.Parallel()
@@ -361,6 +393,17 @@ func TestUpdateLimits(t *testing.T) {
 			s.change(partition("4"))
 			if p := s.pass(); gate {
 				s.expect("first pass", did(p), "in-place 2")
+				if p.Numbers.Update != -3 {
+					t.Errorf("first pass: numbers %+v", p.Numbers)
+				}
+				s.ready()
+				s.quietUntil("")
+				s.ready()
+				p = s.quietUntil("in-place 1")
+				s.expect("second", did(p), "in-place 1")
+				if p.Numbers.Update != -1 {
+					t.Errorf("second: numbers %+v", p.Numbers)
+				}
 				s.settle()
 				s.expectCounts(4, 1)
 			} else {
@@ -397,7 +440,13 @@ func TestUpdateLimits(t *testing.T) {
 		t.Parallel()
 		s := grown(t, 5, partition("3"), maxUnavailable("1"), maxSurge("1"))
 		s.expect("surge", did(s.pass()), "create 1")
-		s.expect("mark", did(s.quietUntil("recreate 1")), "recreate 1")
+		s.expect("mark", did(s.pass()), "recreate 1")
+		s.expect("delete", did(s.pass()), "delete 1")
+		s.expect("one more new", did(s.pass()), "create 1")
+		s.expectCounts(4, 2)
+		s.expect("one old too many, but both new ones are unavailable", did(s.quiet()), "")
+		s.serve(s.updated()[0])
+		s.expect("one new one is available", did(s.pass()), "delete 1")
 		s.settle()
 		s.expectCounts(3, 2)
 	})
@@ -622,6 +671,20 @@ func TestOnDelete(t *testing.T) {
 			t.Errorf("done %v, status %+v", p.Done, p.Status)
 		}
 	})
+	t.Run("cloneset/53 old ones go first", func(t *testing.T) {
+		t.Parallel()
+		for _, row := range []struct{ replicas, old, updated int }{{6, 1, 5}, {4, 0, 4}} {
+			s := grown(t, 3, func(c *v1beta1.CloneSet) {
+				c.Spec.UpdateStrategy = v1beta1.CloneSetUpdateStrategy{Type: v1beta1.OnDeleteCloneSetUpdateStrategyType}
+			})
+			s.change(replicas(8))
+			s.settleReady()
+			s.expectCounts(3, 5)
+			s.change(replicas(row.replicas))
+			s.settleReady()
+			s.expectCounts(row.old, row.updated)
+		}
+	})
 }
 
 func TestConditions(t *testing.T) {
@@ -642,21 +705,31 @@ func TestConditions(t *testing.T) {
 		if got := s.w.Pods[0].Labels[keys.LifecycleStateLabel]; got != keys.StatePreparingNormal {
 			t.Errorf("state %q", got)
 		}
+		uid := s.w.Pods[0].UID
 		s.change(func(c *v1beta1.CloneSet) { c.Spec.Template.Spec.SchedulerName = "" })
 		p = s.settle()
 		if c := p.Status.Conditions; c[0].Reason != "CloneSetAvailable" {
 			t.Errorf("conditions at the end %+v", c)
 		}
+		if x := s.w.Pods[0]; len(s.w.Pods) != 1 || x.UID == uid || x.Labels[keys.LifecycleStateLabel] != keys.StateNormal {
+			t.Errorf("%d pods, of which one has the state %q; its UID was %s and is %s", len(s.w.Pods), x.Labels[keys.LifecycleStateLabel], uid, x.UID)
+		}
 	})
 	t.Run("cloneset/54", func(t *testing.T) {
 		t.Parallel()
-		s := newStage(t, 1, func(c *v1beta1.CloneSet) { c.Spec.ProgressDeadlineSeconds = ptr(v1beta1.NoProgressDeadline) })
-		if p := s.settle(); len(p.Status.Conditions) != 0 {
-			t.Errorf("conditions %+v", p.Status.Conditions)
-		}
-		s.change(func(c *v1beta1.CloneSet) { c.Spec.ProgressDeadlineSeconds = ptr(int32(600)) })
-		if p := s.settle(); len(p.Status.Conditions) != 1 {
-			t.Errorf("conditions %+v", p.Status.Conditions)
+		for _, none := range []*int32{nil, ptr(v1beta1.NoProgressDeadline)} {
+			s := newStage(t, 1, func(c *v1beta1.CloneSet) { c.Spec.ProgressDeadlineSeconds = none })
+			if p := s.settle(); len(p.Status.Conditions) != 0 {
+				t.Errorf("conditions %+v", p.Status.Conditions)
+			}
+			s.change(func(c *v1beta1.CloneSet) { c.Spec.ProgressDeadlineSeconds = ptr(int32(600)) })
+			if c := s.settle().Status.Conditions; len(c) != 1 || c[0].Type != v1beta1.CloneSetConditionProgressing {
+				t.Errorf("conditions %+v", c)
+			}
+			s.change(func(c *v1beta1.CloneSet) { c.Spec.ProgressDeadlineSeconds = none })
+			if c := s.settle().Status.Conditions; len(c) != 0 {
+				t.Errorf("conditions %+v, though there is no deadline any more", c)
+			}
 		}
 	})
 	t.Run("failures come and go", func(t *testing.T) {
@@ -698,6 +771,25 @@ func TestRevisions(t *testing.T) {
 		if len(s.w.Revisions) != 2 {
 			t.Errorf("%d revisions are kept, want those of the two pods", len(s.w.Revisions))
 		}
+		s.change(func(c *v1beta1.CloneSet) { c.Spec.RevisionHistoryLimit = nil })
+		for _, v := range []string{"v6", "v7", "v8"} {
+			s.change(image(v))
+			s.settle()
+		}
+		used := map[string]bool{}
+		for _, p := range s.w.Pods {
+			used[p.Labels[keys.ControllerRevisionHashLabel]] = true
+		}
+		s.change(func(c *v1beta1.CloneSet) { c.Spec.RevisionHistoryLimit = ptr(int32(0)) })
+		if len(s.w.Revisions) != 5 {
+			t.Fatalf("%d revisions, want 3 that nothing uses", len(s.w.Revisions))
+		}
+		s.settle()
+		for _, r := range s.w.Revisions {
+			if len(s.w.Revisions) != 2 || !used[r.Name] {
+				t.Errorf("%d revisions are kept, %s among them", len(s.w.Revisions), r.Name)
+			}
+		}
 	})
 }
 
@@ -714,11 +806,10 @@ func TestOwnership(t *testing.T) {
 			}
 		})
 		s.expect("first pass", did(s.pass()), "create 1, release 1")
-		for _, p := range s.w.Pods {
-			if p.Name == lost && len(p.OwnerReferences) != 0 {
-				t.Errorf("owners %v", p.OwnerReferences)
-			}
+		if x := s.pod(lost); len(x.OwnerReferences) != 0 || x.DeletionTimestamp != nil {
+			t.Errorf("owners %v, deleted at %v", x.OwnerReferences, x.DeletionTimestamp)
 		}
+		s.settle()
 	})
 	t.Run("cloneset/56", func(t *testing.T) {
 		t.Parallel()

@@ -247,6 +247,25 @@ func TestStartOverAnUnfinishedUpdate(t *testing.T) {
 			t.Errorf("not complete: %s", why)
 		}
 	})
+	t.Run("the same with a grace period for the way back", func(t *testing.T) {
+		t.Parallel()
+		back := imageSpec("c1", "x:1")
+		back.Revision, back.GraceSeconds = "web-old", 30
+		for _, followed := range []bool{false, true} {
+			pod := begin(t, podOf(tmpl(ctr("c1", "x:1"))), imageSpec("c1", "x:2"), onServer, start)
+			if followed {
+				run(pod, "c1")
+			}
+			pod = begin(t, pod, back, onServer, start)
+			kind, pod := step(t, pod, onServer, start.Add(30*time.Second))
+			pod.Status.ObservedGeneration = pod.Generation
+			done, why := Complete(pod, features.Defaults())
+			// A container that never left x:1 has nothing to restart for, one that runs x:2 has.
+			if kind != StepFinishGrace || specImage(pod, "c1") != "x:1" || done == followed {
+				t.Errorf("followed %v: %s, image %s, complete %v %q", followed, kind, specImage(pod, "c1"), done, why)
+			}
+		}
+	})
 	t.Run("an update is taken back before the kubelet acted on it", func(t *testing.T) {
 		t.Parallel()
 		pod := begin(t, podOf(tmpl(ctr("c1", "x:1"))), imageSpec("c1", "x:2"), onServer, start)

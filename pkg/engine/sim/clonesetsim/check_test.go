@@ -48,7 +48,7 @@ func limitsOf(set *v1beta1.CloneSet) limits {
 		scale, _ = budget.ScaleMaxUnavailable(limit, n)
 	}
 	return limits{
-		scale: int(scale),
+		scale:    int(scale),
 		replicas: int(n), partition: int(partition), unavailable: int(unavailable), surge: int(surge),
 		minReady: time.Duration(set.Spec.MinReadySeconds) * time.Second,
 		still:    r.Paused || set.Spec.UpdateStrategy.Type == v1beta1.OnDeleteCloneSetUpdateStrategyType,
