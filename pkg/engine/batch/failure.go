@@ -7,6 +7,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kubectl-kruise/kubectl-kruise/pkg/engine/launchorder"
 )
 
 // How long a pod may be in a state that seldom ends by itself before its batch has failed. The clock of a container starts
@@ -121,6 +123,9 @@ func examine(pod *corev1.Pod) (*Failure, time.Duration) {
 	since := downSince(pod)
 	for _, list := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
 		for i := range list {
+			if launchorder.Waits(pod, &list[i]) {
+				continue // for other containers of the pod, which tell what is wrong
+			}
 			if f, patience := examineContainer(&list[i]); f != nil {
 				f.Since = since
 				return f, patience

@@ -8,7 +8,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kubectl-kruise/kubectl-kruise/pkg/apis/keys"
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/engine/batch"
+	"github.com/kubectl-kruise/kubectl-kruise/pkg/engine/launchorder"
 )
 
 // patient is a pod that came up in time and whose container waits for a reason since start.
@@ -31,6 +33,15 @@ func patient(name, reason, message string, change func(*corev1.Pod)) *corev1.Pod
 		change(pod)
 	}
 	return pod
+}
+
+// ordered gives a pod its launch order.
+func ordered(p *corev1.Pod) {
+	p.Annotations = map[string]string{keys.LaunchPriorityAnnotation: keys.LaunchPriorityOrdered}
+	p.Spec.Containers = []corev1.Container{{Name: "log-agent"}, {Name: "nginx"}}
+	if _, _, err := launchorder.Mutate(p, launchorder.Options{}); err != nil {
+		panic(err)
+	}
 }
 
 func TestJudge(t *testing.T) {
@@ -57,6 +68,9 @@ func TestJudge(t *testing.T) {
 		{"a crash tells what the container said", time.Hour, []*corev1.Pod{patient("a", "CrashLoopBackOff", "back-off", func(p *corev1.Pod) {
 			p.Status.ContainerStatuses[1].LastTerminationState.Terminated = &corev1.ContainerStateTerminated{ExitCode: 1, Message: "bind: address in use\n"}
 		})}, `container ends again and again: nginx: CrashLoopBackOff: "exit 1: bind: address in use" (a)`, 0},
+		{"launchorder.md 1: a container that waits for its turn is no failure", time.Hour, []*corev1.Pod{patient("a", "CreateContainerConfigError", `configmap "a-barrier" not found`, ordered)}, "", 0},
+		{"launchorder.md 1: another ConfigMap is", time.Hour, []*corev1.Pod{patient("a", "CreateContainerConfigError", `configmap "b" not found`, ordered)},
+			`container cannot be created: nginx: CreateContainerConfigError: "configmap \"b\" not found" (a)`, 0},
 		{"or how it ended", time.Hour, []*corev1.Pod{patient("a", "CrashLoopBackOff", "back-off", func(p *corev1.Pod) {
 			p.Status.ContainerStatuses[1].LastTerminationState.Terminated = &corev1.ContainerStateTerminated{ExitCode: 137, Reason: "OOMKilled"}
 		})}, `container ends again and again: nginx: CrashLoopBackOff: "exit 137: OOMKilled" (a)`, 0},

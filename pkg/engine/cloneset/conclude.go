@@ -11,6 +11,7 @@ import (
 
 // conclude gives every pod its verdict, says what is waited for, and whether the goal holds.
 func (p *pass) conclude() {
+	p.launchWarnings()
 	p.verdicts()
 	p.waitForPods()
 	p.out.Done = p.done()

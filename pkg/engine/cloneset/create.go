@@ -39,13 +39,19 @@ func (p *pass) create(n, old int) []plan.Action {
 		}
 		p.completeTemplate(template, part.rev)
 		for _, id := range part.ids {
-			actions = append(actions, p.createOne(template, claimTemplates, part.rev, id))
+			action, err := p.createOne(template, claimTemplates, part.rev, id)
+			if err != nil {
+				p.out.Waits = append(p.out.Waits, plan.Wait{Reason: plan.ReasonBadSpec, Names: []string{part.rev.Name},
+					Note: fmt.Sprintf("no pod can be created from the revision: %v", err)})
+				break
+			}
+			actions = append(actions, action)
 		}
 	}
 	return actions
 }
 
-func (p *pass) createOne(template *corev1.PodTemplateSpec, claims []corev1.PersistentVolumeClaim, rev *appsv1.ControllerRevision, id string) plan.Action {
+func (p *pass) createOne(template *corev1.PodTemplateSpec, claims []corev1.PersistentVolumeClaim, rev *appsv1.ControllerRevision, id string) (plan.Action, error) {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: p.set.Namespace, Name: p.set.Name + "-" + id, GenerateName: p.set.Name + "-",
@@ -55,6 +61,9 @@ func (p *pass) createOne(template *corev1.PodTemplateSpec, claims []corev1.Persi
 		Spec: template.Spec,
 	}
 	pod.Labels[keys.InstanceIDLabel] = id
+	if err := launchOrder(pod); err != nil {
+		return plan.Action{}, err
+	}
 	hash := revision.HashOf(rev)
 	p.out.Verdicts = append(p.out.Verdicts, plan.Verdict{Name: pod.Name, Revision: hash, Updated: hash == p.rev.updateHash,
 		Fate: plan.Make, Reason: plan.ReasonScaleOut})
@@ -65,7 +74,7 @@ func (p *pass) createOne(template *corev1.PodTemplateSpec, claims []corev1.Persi
 		Failed: &plan.Event{Type: corev1.EventTypeWarning, Reason: "FailedCreate", Message: "failed to create pod " + pod.Name},
 		Why:    fmt.Sprintf("%d pods of %d are there", len(p.pods), p.spec.replicas+p.out.Numbers.Surge),
 	}
-	return p.claimsFirst(create, pod, claims, id)
+	return p.claimsFirst(create, pod, claims, id), nil
 }
 
 // completeTemplate adds what every pod of a revision has in common (cloneset.md 10.1). KruisePodReady is upstream's

@@ -9,6 +9,7 @@ import (
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/apis/apps/v1beta1"
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/apis/keys"
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/engine/inplace"
+	"github.com/kubectl-kruise/kubectl-kruise/pkg/engine/launchorder"
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/engine/plan"
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/engine/revision"
 )
@@ -210,9 +211,12 @@ func (p *pass) mayMove(x *pod) bool {
 
 // trouble is what keeps a pod from being ready, in the words of its containers; empty when nothing is known.
 func trouble(pod *corev1.Pod) string {
+	held := ""
 	for i := range pod.Status.ContainerStatuses {
 		s := &pod.Status.ContainerStatuses[i]
 		switch w, t := s.State.Waiting, s.State.Terminated; {
+		case launchorder.Waits(pod, s):
+			held = s.Name + ": waits for its turn in the launch order"
 		case w != nil && w.Reason != "" && w.Reason != "ContainerCreating" && w.Reason != "PodInitializing":
 			return quote(s.Name, w.Reason, waitingMessage(w, s.LastTerminationState.Terminated))
 		case t != nil:
@@ -222,7 +226,7 @@ func trouble(pod *corev1.Pod) string {
 	if c := condition(pod, corev1.PodScheduled); c != nil && c.Status == corev1.ConditionFalse {
 		return c.Reason + ": " + c.Message
 	}
-	return ""
+	return held
 }
 
 // waitingMessage prefers what a crashed container said itself to the kubelet's "back-off … restarting".

@@ -3,6 +3,7 @@ package launchorder
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -122,4 +123,17 @@ func waitingNote(w *corev1.ContainerStateWaiting, last *corev1.ContainerStateTer
 		return w.Reason + ": " + w.Message
 	}
 	return w.Reason
+}
+
+// Waits says that a container is not created because its pod's barrier lacks its key: it is no fault of the container.
+// The kubelet names the ConfigMap in its message.
+func Waits(pod *corev1.Pod, s *corev1.ContainerStatus) bool {
+	w := s.State.Waiting
+	if w == nil || w.Reason != "CreateContainerConfigError" || !strings.Contains(w.Message, BarrierName(pod.Name)) {
+		return false
+	}
+	return slices.ContainsFunc(pod.Spec.Containers, func(c corev1.Container) bool {
+		_, ordered := levelOf(pod, &c)
+		return ordered && c.Name == s.Name
+	})
 }

@@ -186,3 +186,10 @@ func priorityAskedFor(c *corev1.Container) (int64, error) {
 	}
 	return 0, nil
 }
+
+// Check judges what a pod, or the template of one, asks for, and says what of it would be ignored. It is Mutate without the
+// change.
+func Check(pod *corev1.Pod) (warnings []string, err error) {
+	_, warnings, err = prioritiesOf(pod)
+	return warnings, err
+}
