@@ -48,6 +48,13 @@ func (s *Session) All(ctx context.Context, namespace string, kinds ...Served) er
 	return s.all(ctx, held, namespace, kinds)
 }
 
+// Hosted is All for the manager in the cluster: it drives everything while the caller holds the manager's Lease, whose
+// holder has to be s.Holder, and renews it. Foreground loops have to make room for it, and their subjects are left to them
+// until they have done so.
+func (s *Session) Hosted(ctx context.Context, kinds ...Served) error {
+	return s.all(ctx, nil, "", kinds)
+}
+
 // StoppedError says that a loop for all subjects had to end.
 type StoppedError struct {
 	Why view.StopReason
@@ -60,7 +67,7 @@ func (e *StoppedError) Error() string { return e.Err.Error() }
 // Unwrap gives the error behind it.
 func (e *StoppedError) Unwrap() error { return e.Err }
 
-// all runs the loop while the Lease is held.
+// all runs the loop while the Lease is held; nil says that the manager's Lease is held elsewhere in this process.
 func (s *Session) all(ctx context.Context, held *cluster.Held, namespace string, kinds []Served) error {
 	work, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -74,18 +81,20 @@ func (s *Session) all(ctx context.Context, held *cluster.Held, namespace string,
 		return err
 	}
 	l := &loop{
-		session: s, namespace: namespace, watch: watch, slots: make(chan struct{}, atATime),
+		session: s, namespace: namespace, hosted: held == nil, watch: watch, slots: make(chan struct{}, atATime),
 		teller: newTeller(s.Tell), events: cluster.NewRecorder(s.API, s.Now),
 		runners: map[types.UID]*runner{}, dirty: map[types.UID]*sight{}, signal: make(chan struct{}, 1), stop: cancel,
 	}
 	defer l.teller.drain()
 	defer flush(l.events)
 	workers.Go(func() { watch.Run(background) })
-	workers.Go(func() {
-		if err := held.Keep(background); err != nil {
-			cancel(&stopError{why: view.StopLeaseLost, err: err})
-		}
-	})
+	if held != nil {
+		workers.Go(func() {
+			if err := held.Keep(background); err != nil {
+				cancel(&stopError{why: view.StopLeaseLost, err: err})
+			}
+		})
+	}
 	if err := watch.Synced(ctx); err != nil {
 		return ignoreEnd(ctx, err)
 	}
@@ -124,13 +133,15 @@ func ignoreEnd(ctx context.Context, err error) error {
 type loop struct {
 	session   *Session
 	namespace string
-	served    []Served
-	sights    []*sight
-	watch     *cluster.DriverWatch
-	teller    *teller
-	events    *cluster.Recorder
-	slots     chan struct{}
-	stop      context.CancelCauseFunc
+	// hosted says that foreground loops have to make room for this one.
+	hosted bool
+	served []Served
+	sights []*sight
+	watch  *cluster.DriverWatch
+	teller *teller
+	events *cluster.Recorder
+	slots  chan struct{}
+	stop   context.CancelCauseFunc
 
 	mu      sync.Mutex
 	dirty   map[types.UID]*sight
@@ -183,7 +194,7 @@ func (l *loop) run(ctx context.Context) {
 // their runners to see.
 func (l *loop) leases() {
 	s := l.session
-	if other, found := cluster.Above(l.watch.Facts(l.namespace, ""), s.Holder, s.Now()); found {
+	if other, found := cluster.Above(l.watch.Facts(l.namespace, ""), s.Holder, s.Now()); found && !(l.hosted && other.Kind == cluster.ForegroundDriver) {
 		l.stop(&stopError{why: view.StopDriver, err: fmt.Errorf("%s (lease %s) drives from now on", other.Holder, other.Lease)})
 		return
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"reflect"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -34,6 +35,8 @@ type runner struct {
 	teller  *teller
 	// wake receives when something changed that concerns the subject.
 	wake chan struct{}
+	// since is when the first event came that no look has covered, in nanoseconds; 0 for none.
+	since atomic.Int64
 
 	seed     uint64
 	failures []cluster.Outcome
@@ -68,6 +71,9 @@ func (s *Session) runner(t Target, uid types.UID, v *sight, tell *teller, events
 
 // poke says that it is time to look; it never waits.
 func (r *runner) poke() {
+	if r.session.Meter != nil {
+		r.since.CompareAndSwap(0, time.Now().UnixNano())
+	}
 	select {
 	case r.wake <- struct{}{}:
 	default:
@@ -88,6 +94,7 @@ type look struct {
 
 // look observes and decides. It does not write.
 func (r *runner) look(ctx context.Context) look {
+	since := r.since.Swap(0)
 	var err error
 	if r.stale {
 		more, err := r.sight.catchUp(ctx, r.uid)
@@ -113,10 +120,44 @@ func (r *runner) look(ctx context.Context) look {
 	if err != nil {
 		return look{subject: subject, wrong: err}
 	}
-	decision, err := r.planner.Decide(Scene{
-		Now: r.session.Now(), Subject: subject, Parts: parts, Seed: r.seed, Failures: r.failures,
-	})
+	scene := Scene{Now: r.session.Now(), Subject: subject, Parts: parts, Seed: r.seed, Failures: r.failures}
+	if err := r.ask(ctx, &scene); err != nil {
+		return look{err: err}
+	}
+	began := time.Now()
+	decision, err := r.planner.Decide(scene)
+	r.measure(began, since)
 	return look{subject: subject, decision: decision, wrong: err}
+}
+
+// ask reads what the planner has to know for certain.
+func (r *runner) ask(ctx context.Context, scene *Scene) error {
+	asker, ok := r.planner.(Asker)
+	if !ok {
+		return nil
+	}
+	refs := asker.Ask(*scene)
+	if len(refs) == 0 {
+		return nil
+	}
+	_, err := r.sight.mirrors.Resolve(ctx, r.session.API, refs)
+	if err == nil {
+		scene.Parts, err = r.sight.of(scene.Subject)
+	}
+	return err
+}
+
+// measure tells how long a decision took and how old the event was that asked for it.
+func (r *runner) measure(began time.Time, since int64) {
+	meter := r.session.Meter
+	if meter == nil {
+		return
+	}
+	kind := r.target.GroupKind.Kind
+	meter.Planned(kind, time.Since(began))
+	if since != 0 {
+		meter.Waited(kind, began.Sub(time.Unix(0, since)))
+	}
 }
 
 // tell passes on what a look found.

@@ -44,6 +44,16 @@ type Session struct {
 	// Tell hears of what happens, one event at a time and in order. It may be nil. A reader that is slow or gone holds
 	// nothing up.
 	Tell func(view.Event)
+	// Meter hears how long things took. It may be nil.
+	Meter Meter
+}
+
+// Meter hears how long things took, from several goroutines at once.
+type Meter interface {
+	// Planned: one decision about a subject of the kind.
+	Planned(kind string, took time.Duration)
+	// Waited: the time from the first unseen event about a subject to the look at it.
+	Waited(kind string, age time.Duration)
 }
 
 // Connect finds the version in which the cluster serves each kind and prepares a client for them. The error wraps a
@@ -56,6 +66,10 @@ func Connect(ctx context.Context, config *rest.Config, kinds ...*Kind) (*cluster
 	var served []Served
 	var wire []cluster.Kind
 	for _, kind := range kinds {
+		if kind.Cluster == nil {
+			served = append(served, Served{Kind: kind, APIVersion: schema.GroupVersion{Group: kind.Group, Version: kind.Versions[0]}.String()})
+			continue
+		}
 		version, err := scout.Served(ctx, kind.GroupKind, kind.Resource, kind.Versions...)
 		if err != nil {
 			return nil, nil, err
