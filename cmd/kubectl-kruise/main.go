@@ -3,6 +3,7 @@
 package main
 
 import (
+	"flag"
 	"io"
 	"math/rand/v2"
 	"os"
@@ -49,7 +50,11 @@ func quietLogs() {
 	klog.LogToStderr(false)
 	klog.SetOutput(io.Discard)
 }
+// Errors would go to the error stream all the same, without the threshold.
 
+	flags := flag.NewFlagSet("klog", flag.ContinueOnError)
+	klog.InitFlags(flags)
+	_ = flags.Set("stderrthreshold", "FATAL") // a level that klog knows
 func showLogs(level int) {
 	klog.SetOutput(os.Stderr)
 	var v klog.Level

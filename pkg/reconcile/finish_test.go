@@ -47,6 +47,9 @@ func TestRunFinishesWhatItHasBegun(t *testing.T) {
 				if last := result.Last; last == nil || last.Counts.Available != 4 {
 					t.Errorf("the result tells of %+v", last)
 				}
+				if got := w.set("web").Status; got.UpdatedAvailableReplicas != 1 || got.ObservedGeneration != w.set("web").Generation {
+					t.Errorf("the status does not say where it stopped: %+v", got)
+				}
 				for _, obj := range w.server.Objects(plan.PodKind) {
 					if state := obj.GetLabels()["lifecycle.apps.kruise.io/state"]; state != "Normal" {
 						t.Errorf("pod %s is left in state %s", obj.GetName(), state)

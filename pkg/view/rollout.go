@@ -24,6 +24,8 @@ type Rollout struct {
 	Driver Driver `json:"driver"`
 	Counts Counts `json:"counts"`
 	Limits Limits `json:"limits"`
+	// Run is the batched run that is recorded on the workload.
+	Run *RunView `json:"run,omitempty"`
 	// Done says that the goal holds: as many pods as the partition lets move are updated and available.
 	Done bool `json:"done"`
 	// Stopped says why the goal was not waited for; empty while it is, and when it is reached.
@@ -97,13 +99,17 @@ func NewRollout(p Planned, driver Driver) *Rollout {
 		r.Waits = append(r.Waits, waitView(w))
 	}
 	for _, v := range p.Plan.Verdicts {
-		r.Pods = append(r.Pods, PodView{Name: v.Name, Revision: v.Revision, Updated: v.Updated, Available: v.Available,
-			Fate: v.Fate, Reason: v.Reason, Text: sentence(v.Reason, v.Note), Since: v.Since})
+		r.Pods = append(r.Pods, podView(v))
 	}
 	slices.SortFunc(r.Pods, func(a, b PodView) int {
 		return cmp.Or(cmp.Compare(rank(a), rank(b)), strings.Compare(a.Name, b.Name))
 	})
 	return r
+}
+
+func podView(v plan.Verdict) PodView {
+	return PodView{Name: v.Name, Revision: v.Revision, Updated: v.Updated, Available: v.Available,
+		Fate: v.Fate, Reason: v.Reason, Text: sentence(v.Reason, v.Note), Since: v.Since}
 }
 
 func waitView(w plan.Wait) WaitView {

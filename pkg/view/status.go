@@ -17,6 +17,9 @@ func (r *Rollout) Text() []Line {
 	}
 	lines := []Line{result(tone, "%s/%s in %s: %s", strings.ToLower(r.Subject.Kind), r.Subject.Name, r.Subject.Namespace, r.standing())}
 	lines = append(lines, result(Plain, "%s", r.Driver.Sentence()))
+	if r.Run != nil {
+		lines = append(lines, r.Run.line())
+	}
 	for _, w := range r.Waits {
 		text := w.Text
 		if len(w.Pods) > 0 {

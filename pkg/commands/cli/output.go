@@ -14,10 +14,11 @@ type Output string
 
 // The formats of -o.
 const (
-	Text Output = ""
-	JSON Output = "json"
-	YAML Output = "yaml"
-	Name Output = "name"
+	Text  Output = ""
+	JSON  Output = "json"
+	YAML  Output = "yaml"
+	Name  Output = "name"
+	JSONL Output = "jsonl"
 )
 
 // ParseOutput checks a value of -o against the formats that a verb has.
@@ -39,6 +40,16 @@ func OneOf[T ~string](choices []T) string {
 	}
 	last := len(words) - 1
 	return strings.Join(words[:last], ", ") + " or " + words[last]
+}
+
+// WriteLine writes v as one line of JSON, at once.
+func WriteLine(w io.Writer, v any) error {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(append(raw, '\n'))
+	return err
 }
 
 // Write writes v as JSON or YAML.

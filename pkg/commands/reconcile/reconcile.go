@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -29,9 +30,10 @@ import (
 )
 
 type flags struct {
-	all   bool
-	drive cli.DriveFlags
-	plain bool
+	all    bool
+	drive  cli.DriveFlags
+	plain  bool
+	output string
 }
 
 type options struct {
@@ -39,6 +41,7 @@ type options struct {
 	gates     features.Gates
 	mode      cluster.Mode
 	plain     bool
+	output    cli.Output
 }
 
 // New makes the verb.
@@ -63,6 +66,7 @@ func New(deps *cli.Deps) *cobra.Command {
 	}
 	cmd.Flags().BoolVarP(&f.all, "all-namespaces", "A", false, "Drive the workloads of all namespaces")
 	f.drive.Add(cmd.Flags())
+	cmd.Flags().StringVarP(&f.output, "output", "o", "", "Output format: jsonl, a line for each thing that happens")
 	cmd.Flags().BoolVar(&f.plain, "plain", false, "No colours on terminals")
 	return cmd
 }
@@ -78,7 +82,11 @@ func (f *flags) toOptions(deps *cli.Deps, named bool) (*options, error) {
 	if mode == cluster.ModeDelegate {
 		return nil, cli.Usagef("--mode %q: a loop that leaves the work to another has nothing to do; want %s", mode, cluster.ModeLocal)
 	}
-	o := &options{gates: gates, mode: mode, plain: f.plain}
+	output, err := cli.ParseOutput(f.output, cli.JSONL)
+	if err != nil {
+		return nil, err
+	}
+	o := &options{gates: gates, mode: mode, plain: f.plain, output: output}
 	if !f.all {
 		o.namespace, err = deps.Namespace()
 	}
@@ -99,7 +107,10 @@ func (o *options) run(ctx context.Context, deps *cli.Deps) error {
 			return err
 		}
 	}
-	c := &chorus{printer: cli.NewPrinter(deps, cli.Text, o.plain), now: deps.Now, start: deps.Now(), voices: map[view.Subject]*view.Narrator{}, all: o.namespace == ""}
+	c := &chorus{printer: cli.NewPrinter(deps, o.output, o.plain), now: deps.Now, start: deps.Now(), voices: map[view.Subject]*view.Narrator{}, all: o.namespace == ""}
+	if o.output == cli.JSONL {
+		c.out, c.streams = deps.Out, map[view.Subject]*view.Stream{}
+	}
 	attending, leave := context.WithCancel(context.WithoutCancel(ctx))
 	defer leave()
 	go c.attend(attending)
@@ -184,6 +195,9 @@ type chorus struct {
 func (c *chorus) hear(e view.Event) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	// streams are for machines; nil when nobody asked for them.
+	streams map[view.Subject]*view.Stream
+	out     io.Writer
 	subject := e.About()
 	n := c.voices[subject]
 	if n == nil {
@@ -196,8 +210,29 @@ func (c *chorus) hear(e view.Event) {
 	}
 }
 
+	c.emit(e)
 // prefix names a workload in front of its lines.
 func (c *chorus) prefix(s view.Subject) string {
+		delete(c.streams, subject)
+	}
+}
+
+// emit writes the lines for machines. A stream that is gone ends the command by itself (cli.Pipe).
+func (c *chorus) emit(e view.Event) {
+	if c.streams == nil {
+		return
+	}
+	s := c.streams[e.About()]
+	if s == nil {
+		s = &view.Stream{}
+		c.streams[e.About()] = s
+	}
+	entries := s.Tell(e)
+	if stopped, ok := e.(view.Stopped); ok {
+		entries = append(entries, view.EndOf(&view.Rollout{Subject: e.About(), Counts: stopped.Counts, Stopped: stopped.Why, Detail: stopped.Detail}, e.When()))
+	}
+	for _, entry := range entries {
+		_ = cli.WriteLine(c.out, entry)
 	name := strings.ToLower(s.Kind) + "/" + s.Name
 	if s.Name == "" {
 		name = strings.ToLower(s.Kind) + "s"

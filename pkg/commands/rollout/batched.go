@@ -196,7 +196,11 @@ func runView(now time.Time, set *v1beta1.CloneSet, parts map[schema.GroupKind][]
 	if err != nil || !found {
 		return nil
 	}
-	d, r := batch.Next(state), state.Run
+	return runOf(state.Run, batch.Next(state))
+}
+
+// runOf is a run and what it does now, as it is shown.
+func runOf(r *batch.Run, d batch.Decision) *view.RunView {
 	return &view.RunView{ID: r.ID, Revision: r.TargetRevision, Batches: r.Batches, Batch: r.Batch, Goal: d.Goal, By: r.By, StartedAt: r.StartedAt,
 		Step: string(d.Step), Detail: d.Why, Until: d.Until}
 }

@@ -122,7 +122,9 @@ func (b *batched) decide(ctx context.Context) (batch.Decision, bool, error) {
 	if err != nil || !found {
 		return batch.Decision{}, false, err
 	}
-	return batch.Next(state), true, nil
+	d := batch.Next(state)
+	b.voice.tellRun(b.s, runOf(state.Run, d))
+	return d, true, nil
 }
 
 // turn does what a decision says; true when that was the last.
@@ -245,7 +247,7 @@ func (b *batched) wait(ctx context.Context, d batch.Decision) (bool, error) {
 		return false, nil
 	}
 	r := b.voice.snapshot(b.s, cli.DriverOf(b.claim.Choice.Driver))
-	r.Stopped, r.Detail = result.Why, result.Detail
+	r.Done, r.Stopped, r.Detail = false, result.Why, result.Detail
 	if err := b.answer(b.deps, r); err != nil {
 		return true, err
 	}
@@ -280,7 +282,7 @@ func (b *batched) end(why view.StopReason, detail string, code cli.Code) error {
 			view.Line{Text: "  or: " + b.s.command(b.deps, "resume"), Result: true})
 	}
 	r := b.voice.snapshot(b.s, cli.DriverOf(b.claim.Choice.Driver))
-	r.Stopped, r.Detail = why, detail
+	r.Done, r.Stopped, r.Detail = false, why, detail
 	if err := b.answer(b.deps, r); err != nil {
 		return err
 	}
@@ -294,6 +296,7 @@ func (b *batched) complete(ctx context.Context) error {
 		return err
 	}
 	b.intent = cluster.Intent{}
+	b.voice.tellRun(b.s, nil)
 	return b.follow(ctx, b.deps, b.s, b.claim, b.voice)
 }
 

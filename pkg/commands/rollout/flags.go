@@ -39,7 +39,7 @@ func (f *flags) addRun(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.noWait, "no-wait", false, "Record what is wanted and leave the rest to whoever drives")
 	cli.AddDryRunFlag(flags, &f.dryRun)
 	f.drive.Add(flags)
-	flags.StringVarP(&f.output, "output", "o", "", "Output format: json, yaml or name")
+	flags.StringVarP(&f.output, "output", "o", "", "Output format: json, yaml, name, or jsonl: a line for each thing that happens")
 	flags.BoolVar(&f.plain, "plain", false, "No colours on terminals")
 }
 

@@ -29,8 +29,9 @@ func (o *options) preview(ctx context.Context, deps *cli.Deps, s *subject, chang
 	r := view.NewRollout(planned, cli.DriverOf(choice.Driver))
 	r.Changes, r.DryRun = voice.recorded, string(o.dryRun)
 	voice.print(r.Preview()...)
+	voice.show(planned, r.Driver)
 	if o.dryRun == cluster.DryRunServer && choice.Role == cluster.Drive {
-		executor := &cluster.Executor{API: s.client, DryRun: o.dryRun}
+		executor := &cluster.Executor{API: s.client, DryRun: o.dryRun, Told: voice.told(s)}
 		on := cluster.Subject{Ref: s.ref(), APIVersion: s.served.APIVersion, Component: s.served.Component}
 		if failures := executor.Run(ctx, on, planned.Plan.Stages).Failures(); len(failures) > 0 {
 			f := failures[0]

@@ -104,7 +104,7 @@ func (o *options) mark(ctx context.Context, s *subject, voice *voice) (map[types
 		stage.Actions = append(stage.Actions, plan.Action{Verb: plan.Patch, Change: change, Why: "it is to be replaced by a new pod",
 			On: plan.Ref{Kind: plan.PodKind, Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID}})
 	}
-	executor := &cluster.Executor{API: s.client, DryRun: o.dryRun}
+	executor := &cluster.Executor{API: s.client, DryRun: o.dryRun, Told: voice.told(s)}
 	on := cluster.Subject{Ref: s.ref(), APIVersion: s.served.APIVersion, Component: s.served.Component}
 	report := executor.Run(ctx, on, []plan.Stage{stage})
 	if failures := report.Failures(); len(failures) > 0 {

@@ -2,13 +2,12 @@ package rollout
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"reflect"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/kubectl-kruise/kubectl-kruise/pkg/apis/apps/v1beta1"
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/commands/cli"
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/reconcile"
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/view"
@@ -45,13 +44,13 @@ func newStatus(deps *cli.Deps) *cobra.Command {
 	}
 	cmd.Flags().BoolVarP(&f.watch, "watch", "w", false, "Watch until the goal is reached")
 	cmd.Flags().DurationVar(&f.timeout, "timeout", 0, "Stop watching after that time; 0 watches as long as it takes")
-	cmd.Flags().StringVarP(&f.output, "output", "o", "", "Output format: json or yaml; with --watch, json is a line for each change")
+	cmd.Flags().StringVarP(&f.output, "output", "o", "", "Output format: json or yaml; with --watch, json is a snapshot on a line for each change; jsonl: a line for each thing that happens")
 	cmd.Flags().BoolVar(&f.plain, "plain", false, "No colours on terminals")
 	return cmd
 }
 
 func (f *statusFlags) toOptions(t target) (*options, error) {
-	output, err := cli.ParseOutput(f.output, cli.JSON, cli.YAML)
+	output, err := cli.ParseOutput(f.output, cli.JSON, cli.YAML, cli.JSONL)
 	switch {
 	case err != nil:
 		return nil, err
@@ -60,7 +59,7 @@ func (f *statusFlags) toOptions(t target) (*options, error) {
 	case f.timeout > 0 && !f.watch:
 		return nil, cli.Usagef("--timeout %s: nothing is waited for without --watch", f.timeout)
 	case f.watch && output == cli.YAML:
-		return nil, cli.Usagef("--output %q: want json with --watch", f.output)
+		return nil, cli.Usagef("--output %q: want json or jsonl with --watch", f.output)
 	}
 	return &options{target: t, timeout: f.timeout, output: output, plain: f.plain, gates: cli.LocalGates()}, nil
 }
@@ -72,8 +71,17 @@ func (o *options) runStatus(ctx context.Context, deps *cli.Deps, watch bool) err
 	}
 	v := newVoice(deps, o, s)
 	stream := &stream{o: o, deps: deps, v: v}
+	v.mute = o.output != cli.Text
 	session := deps.Session(s.client, o.gates, "", stream.hear)
-	claim, err := session.Watch(ctx, s.loopTarget())
+	target, look := s.loopTarget(), &lookout{}
+	target.Served.Kind = look.beside(target.Served.Kind)
+	look.set(func(scene reconcile.Scene, decision *reconcile.Decision) time.Time {
+		if set, ok := scene.Subject.(*v1beta1.CloneSet); ok {
+			v.tellRun(s, runView(scene.Now, set, scene.Parts, decision.Counts))
+		}
+		return time.Time{}
+	})
+	claim, err := session.Watch(ctx, target)
 	if err != nil {
 		return err
 	}
@@ -82,16 +90,22 @@ func (o *options) runStatus(ctx context.Context, deps *cli.Deps, watch bool) err
 	if watch {
 		return o.watch(ctx, s, claim, stream)
 	}
-	planned, err := s.look(ctx, deps, s.set, o.gates)
+	parts, err := s.parts(ctx, s.set)
+	if err != nil {
+		return err
+	}
+	planned, err := s.planned(deps, s.set, parts, o.gates)
 	if err != nil {
 		return err
 	}
 	r := view.NewRollout(planned, driver).WithoutPlans()
-	r.Done = s.served.Reached(s.set)
+	r.Done, r.Run = s.served.Reached(s.set), runView(planned.At, s.set, parts, planned.Counts)
 	if o.output == cli.Text {
 		v.print(r.Text()...)
 		return nil
 	}
+	v.show(planned, driver)
+	v.tellRun(s, r.Run)
 	return o.answer(deps, r)
 }
 
@@ -105,7 +119,14 @@ func (o *options) watch(ctx context.Context, s *subject, claim *reconcile.Claim,
 		go v.attend(attending, ctx)
 	}
 	result := claim.Run(ctx, reconcile.RunOptions{Object: s.set, Timeout: o.timeout})
-	if o.output != cli.Text {
+	switch o.output {
+	case cli.JSONL:
+		r := v.snapshot(s, cli.DriverOf(claim.Choice.Driver))
+		r.Done, r.Stopped, r.Detail = result.Reached, result.Why, result.Detail
+		if err := o.answer(stream.deps, r); err != nil {
+			return err
+		}
+	case cli.JSON:
 		r := v.snapshot(s, cli.DriverOf(claim.Choice.Driver))
 		r.Done, r.Stopped, r.Detail = result.Reached, result.Why, result.Detail
 		if err := stream.write(r); err != nil {
@@ -124,7 +145,7 @@ type stream struct {
 }
 
 func (s *stream) hear(e view.Event) {
-	if s.o.output == cli.Text {
+	if s.o.output != cli.JSON {
 		s.v.hear(e)
 		return
 	}
@@ -135,6 +156,9 @@ func (s *stream) hear(e view.Event) {
 	if _, ok := e.(view.Planned); !ok || r == nil {
 		return
 	}
+	s.v.mu.Lock()
+	r.Run = s.v.run
+	s.v.mu.Unlock()
 	at := r.At
 	if r.At = (time.Time{}); s.last != nil && reflect.DeepEqual(r, s.last) {
 		return
@@ -144,11 +168,4 @@ func (s *stream) hear(e view.Event) {
 	_ = s.write(&copied) // a stream that is gone ends the command by itself
 }
 
-func (s *stream) write(r *view.Rollout) error {
-	line, err := json.Marshal(r)
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(s.deps.Out, "%s\n", line)
-	return err
-}
+func (s *stream) write(r *view.Rollout) error { return cli.WriteLine(s.deps.Out, r) }

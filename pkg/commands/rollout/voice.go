@@ -3,6 +3,7 @@ package rollout
 import (
 	"context"
 	"fmt"
+	"io"
 	"strings"
 	"sync"
 	"time"
@@ -35,13 +36,26 @@ type voice struct {
 	started time.Time
 	// drop takes events off the story.
 	drop func(view.Event) bool
+	// stream turns events into lines for machines; nil when nobody asked for them.
+	stream *view.Stream
+	out    io.Writer
+	dryRun string
+	// run is the batched run as it was last seen.
+	run *view.RunView
 }
 
 func newVoice(deps *cli.Deps, o *options, s *subject) *voice {
-	return &voice{
+	v := &voice{
 		printer: cli.NewPrinter(deps, o.output, o.plain), now: deps.Now, timeout: o.timeout, target: o.target, refuse: func(error) {},
 		narrator: &view.Narrator{Command: s.command(deps), Start: deps.Now()},
 	}
+	if o.output == cli.JSONL {
+		v.stream, v.out = &view.Stream{}, deps.Out
+		if o.dryRun != cluster.DryRunNone {
+			v.dryRun = string(o.dryRun)
+		}
+	}
+	return v
 }
 
 // say tells lines of the verb's own in the middle of a run.
@@ -75,6 +89,7 @@ func (v *voice) print(lines ...view.Line) {
 func (v *voice) changes(s *subject, change *cluster.IntentChange, asked bool) {
 	defaults := view.LimitsOf(s.set)
 	var parts []string
+	before := len(v.recorded)
 	for _, f := range change.Fields {
 		c := view.Change{Field: f.Name, From: f.Old, To: f.New}
 		if c.From == "" {
@@ -89,6 +104,7 @@ func (v *voice) changes(s *subject, change *cluster.IntentChange, asked bool) {
 	case asked && !change.Changes():
 		v.print(view.Line{Text: s.target.full() + " is as wanted already", Result: true})
 	}
+	v.tellChanges(s, v.recorded[before:])
 	v.narrator.Start = v.now()
 }
 
@@ -98,6 +114,9 @@ func (v *voice) hear(e view.Event) {
 	defer v.mu.Unlock()
 	if v.drop != nil && v.drop(e) {
 		return
+	}
+	if v.stream != nil {
+		v.emit(v.stream.Tell(e)...)
 	}
 	switch stopped := e.(type) {
 	case view.Planned:
@@ -173,7 +192,7 @@ func (v *voice) snapshot(s *subject, driver view.Driver) *view.Rollout {
 	if r == nil {
 		r = view.FromStatus(s.set, driver, v.now())
 	}
-	r.Changes = v.recorded
+	r.Changes, r.Run = v.recorded, v.run
 	return r
 }
 
@@ -185,6 +204,8 @@ func (o *options) answer(deps *cli.Deps, r *view.Rollout) error {
 	case cli.Name:
 		_, err := fmt.Fprintln(deps.Out, o.target.full())
 		return err
+	case cli.JSONL:
+		return cli.WriteLine(deps.Out, view.EndOf(r, deps.Now()))
 	}
 	return o.output.Write(deps.Out, r)
 }
