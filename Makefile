@@ -11,6 +11,10 @@ PACKAGES := ./cmd/... ./e2e/... ./internal/... ./pkg/...
 SANDBOX := $(BIN)/kruise-sandbox
 NODES ?= 2
 FAKE_NODES ?= 0
+# What `make image` calls the image, and where `make image-push` pushes it to.
+IMAGE ?= kubectl-kruise/kruise-agent:dev
+ARCH ?= $(shell go env GOARCH)
+AGENT := $(BIN)/kruise-agent
 export CGO_ENABLED ?= 0
 
 .DEFAULT_GOAL := help
@@ -23,6 +27,19 @@ help: ## list the targets
 build: ## bin/kubectl-kruise and bin/kruise-sandbox
 	go build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/kubectl-kruise ./cmd/kubectl-kruise
 	go build -C sandbox -trimpath -ldflags '-s -w' -o $(SANDBOX) .
+
+.PHONY: agent-%
+agent-%:
+	GOOS=linux GOARCH=$* CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o $(AGENT)-$* ./cmd/kruise-agent
+
+.PHONY: image
+image: agent-$(ARCH) ## dist/kruise-agent.tar, for `kruise-sandbox load`, docker load and ctr images import
+	mkdir -p dist
+	go run -C internal/image . save $(CURDIR)/dist/kruise-agent.tar $(IMAGE) linux/$(ARCH)=$(AGENT)-$(ARCH)
+
+.PHONY: image-push
+image-push: agent-amd64 agent-arm64 ## push IMAGE for linux/amd64 and linux/arm64
+	go run -C internal/image . push $(IMAGE) linux/amd64=$(AGENT)-amd64 linux/arm64=$(AGENT)-arm64
 
 $(TOOLS)/%: tools/go.mod tools/go.sum
 	go build -C tools -o $(TOOLS)/ tool
@@ -44,8 +61,10 @@ verify-format:
 verify-lint: $(TOOLS)/staticcheck
 	go vet $(PACKAGES)
 	go vet -C sandbox ./...
+	go vet -C internal/image .
 	$(TOOLS)/staticcheck $(PACKAGES)
 	cd sandbox && $(TOOLS)/staticcheck ./...
+	cd internal/image && $(TOOLS)/staticcheck .
 
 # The generators write into a copy of the tree, so that a check never changes the work tree.
 .PHONY: verify-generated

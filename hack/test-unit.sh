@@ -22,6 +22,7 @@ go build -o "$tally" ./internal/tally
 echo "== unit tests, $histories simulated histories"
 KRUISE_HISTORIES=$histories go test -json -count=1 -timeout 60m ./cmd/... ./internal/... ./pkg/... | "$tally"
 go test -C sandbox -short -json -count=1 -timeout 10m ./... | "$tally"
+go test -C internal/image -json -count=1 -timeout 10m . | "$tally"
 
 # The race detector is linked by a C compiler.
 if ! command -v gcc >/dev/null && ! hack/packages.sh "race detector" gcc libc6-dev; then
