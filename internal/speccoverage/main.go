@@ -52,7 +52,11 @@ func run(args []string, stdout, stderr io.Writer) (int, error) {
 			return 1, err
 		}
 	}
-	return report(scenarios, shown, stdout, stderr), nil
+	code := report(scenarios, shown, stdout, stderr)
+	if len(shown.broken) > 0 {
+		return 1, fmt.Errorf("go test: %s", strings.Join(shown.broken, "; "))
+	}
+	return code, nil
 }
 
 // report prints one line for each scenario that no test shows, and how many there are of each kind.
@@ -95,9 +99,6 @@ func (r *results) test(packages []string, stderr io.Writer) error {
 	}
 	if readErr != nil {
 		return fmt.Errorf("go test: %w", readErr)
-	}
-	if len(r.broken) > 0 {
-		return fmt.Errorf("go test: %s", strings.Join(r.broken, "; "))
 	}
 	return nil
 }
