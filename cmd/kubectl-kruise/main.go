@@ -4,6 +4,7 @@ package main
 
 import (
 	"flag"
+	"flag"
 	"io"
 	"math/rand/v2"
 	"os"
@@ -46,7 +47,11 @@ func run() cli.Code {
 }
 
 // quietLogs keeps the client libraries' logs out of the output; what a user must know is told by the verbs.
+// Errors would go to the error stream all the same, without the threshold.
 func quietLogs() {
+	flags := flag.NewFlagSet("klog", flag.ContinueOnError)
+	klog.InitFlags(flags)
+	_ = flags.Set("stderrthreshold", "FATAL") // a level that klog knows
 	klog.LogToStderr(false)
 	klog.SetOutput(io.Discard)
 }
