@@ -177,6 +177,12 @@ func (p *pass) names(which func(*pod) bool) []string {
 	return names
 }
 
+// matters says that the goal does not hold before the pod is ready: an updated one, one that missing pods wait for, and where
+// pods are moved back one at the current revision.
+func (p *pass) matters(v *plan.Verdict) bool {
+	return v.Updated || len(p.pods) < p.spec.replicas || p.spec.rollback && v.Revision == p.rev.currentHash
+}
+
 // waitForPods adds a wait for each reason why pods that matter to the goal are not where they should be, in the order in
 // which the reasons appear. The note is that of the pod that waits longest.
 func (p *pass) waitForPods() {
@@ -188,7 +194,7 @@ func (p *pass) waitForPods() {
 		default:
 			continue
 		}
-		if v.Fate != plan.Hold || v.Reason == plan.ReasonNotReady && !v.Updated && len(p.pods) >= p.spec.replicas {
+		if v.Fate != plan.Hold || v.Reason == plan.ReasonNotReady && !p.matters(v) {
 			continue
 		}
 		k, ok := at[v.Reason]

@@ -3,8 +3,10 @@ package cloneset
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -20,17 +22,37 @@ import (
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/engine/plan"
 )
 
-// fixtures are objects that a running OpenKruise wrote; the gates are those it ran with (see their README).
-const fixtures = "../../../testdata/openkruise"
+// fixtures are objects that a running OpenKruise wrote, by folder and then by stage; the gates are those it ran with (see
+// their README).
+const fixtures = "../../../testdata"
 
 const fixtureGates = "AllAlpha=true,AllBeta=true,EnableExternalCerts=false,TemplateNoDefaults=false"
 
-var fixtureTime = time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
+var fixtureTime = time.Date(2026, 11, 30, 12, 40, 0, 0, time.UTC)
 
-// load reads all objects of a YAML file.
-func load[T any](t *testing.T, path ...string) []*T {
+// record is what was written down of one namespace at one moment.
+type record struct{ folder, prefix, stage string }
+
+var (
+	fxCreated  = record{"openkruise", "fx-", "1-created"}
+	fxMoving   = record{"openkruise", "fx-", "2-recreating"}
+	fxUpdated  = record{"openkruise", "fx-", "3-updated"}
+	gxCreated  = record{"openkruise-more", "", "1-created"}
+	gxHolding  = record{"openkruise-more", "", "2-hooks-holding"}
+	gxSettled  = record{"openkruise-more", "", "3-settled"}
+	allRecords = []record{fxCreated, fxMoving, fxUpdated, gxCreated, gxHolding, gxSettled}
+)
+
+func (r record) String() string { return r.folder + "/" + r.stage }
+
+// load reads all objects of one kind; a namespace that has none has no file.
+func load[T any](t *testing.T, r record, kind string) []*T {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(append([]string{fixtures}, path...)...))
+	path := filepath.Join(fixtures, r.folder, r.stage, r.prefix+kind+".yaml")
+	data, err := os.ReadFile(path)
+	if os.IsNotExist(err) && kind == "persistentvolumeclaims" {
+		return nil
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,72 +60,98 @@ func load[T any](t *testing.T, path ...string) []*T {
 	for _, doc := range bytes.Split(data, []byte("\n---\n")) {
 		object := new(T)
 		if err := yaml.Unmarshal(doc, object); err != nil {
-			t.Fatalf("%v: %v", path, err)
+			t.Fatalf("%s: %v", path, err)
 		}
 		list = append(list, object)
 	}
 	return list
 }
 
-// takenOver is the world of a set of the fixtures. The spec may come from another stage than the pods.
-func takenOver(t *testing.T, name, specStage, podStage string) World {
+func recordedSet(t *testing.T, r record, name string) *v1beta1.CloneSet {
+	t.Helper()
+	for _, set := range load[v1beta1.CloneSet](t, r, "clonesets") {
+		if set.Name == name {
+			return set
+		}
+	}
+	t.Fatalf("%s: no set %s", r, name)
+	return nil
+}
+
+func theirGates(t *testing.T) features.Gates {
 	t.Helper()
 	gates, err := features.Parse(fixtureGates)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := World{Now: fixtureTime, Gates: gates, OwnerAPIVersion: "apps.kruise.io/v1beta1"}
-	for _, set := range load[v1beta1.CloneSet](t, specStage, "fx-clonesets.yaml") {
-		if set.Name == name {
-			w.Set = set
-		}
-	}
-	for _, pod := range load[corev1.Pod](t, podStage, "fx-pods.yaml") {
+	return gates
+}
+
+// takenOver is the world of a recorded set. The spec may come from another moment than the pods.
+func takenOver(t *testing.T, name string, spec, pods record) World {
+	t.Helper()
+	w := World{Now: fixtureTime, Gates: theirGates(t), OwnerAPIVersion: "apps.kruise.io/v1beta1", Set: recordedSet(t, spec, name)}
+	for _, pod := range load[corev1.Pod](t, pods, "pods") {
 		if metav1.IsControlledBy(pod, w.Set) {
 			w.Pods = append(w.Pods, Pod{Pod: pod})
 		}
 	}
-	for _, rev := range load[appsv1.ControllerRevision](t, podStage, "fx-controllerrevisions.yaml") {
+	for _, rev := range load[appsv1.ControllerRevision](t, pods, "controllerrevisions") {
 		if metav1.IsControlledBy(rev, w.Set) {
 			w.Revisions = append(w.Revisions, Revision{ControllerRevision: rev})
 		}
 	}
-	if w.Set == nil || len(w.Pods) == 0 || len(w.Revisions) == 0 {
+	for _, claim := range load[corev1.PersistentVolumeClaim](t, pods, "persistentvolumeclaims") {
+		if metav1.IsControlledBy(claim, w.Set) {
+			w.Claims = append(w.Claims, claim)
+		}
+	}
+	if len(w.Pods) == 0 || len(w.Revisions) == 0 {
 		t.Fatalf("%s: incomplete fixture", name)
 	}
 	return w
 }
 
+// TestTakeover takes every recorded set over. None of their pods, revisions and claims is touched.
 func TestTakeover(t *testing.T) {
 	t.Parallel()
-	for _, stage := range []string{"1-created", "3-updated"} {
-		for _, name := range []string{"fx-plain", "fx-web", "fx-hot"} {
+	// What is not settled, and what it waits for.
+	waits := map[string]plan.Reason{
+		"openkruise/2-recreating/fx-web":         plan.ReasonNotReady, // a container of one of its pods is being recreated
+		"openkruise-more/2-hooks-holding/gx-pvc": plan.ReasonHook,
+		"openkruise-more/3-settled/gx-pvc":       plan.ReasonHook,
+	}
+	for _, r := range allRecords {
+		for _, set := range load[v1beta1.CloneSet](t, r, "clonesets") {
+			id := r.String() + "/" + set.Name
 			for _, short := range []bool{true, false} {
-				t.Run(stage+"/"+name, func(t *testing.T) {
+				t.Run(fmt.Sprintf("%s short hash %v", id, short), func(t *testing.T) {
 					t.Parallel()
-					w := takenOver(t, name, stage, stage)
+					w := takenOver(t, set.Name, r, r)
 					w.Gates = w.Gates.With(features.CloneSetShortHash, short)
 					p, err := Decide(w)
 					if err != nil {
 						t.Fatal(err)
 					}
-					actions := p.Actions()
-					if name == "fx-plain" { // a write conflict left a condition behind, the only thing to mend
-						want := w.Set.Status
-						want.Conditions = nil
-						if len(actions) != 1 {
-							t.Fatalf("%d actions, want the status alone", len(actions))
+					// A conflict that OpenKruise left behind as a condition is all that is mended.
+					want := w.Set.Status
+					want.Conditions = nil
+					for _, a := range p.Actions() {
+						change, ok := a.Change.(*StatusChange)
+						if !ok || len(w.Set.Status.Conditions) == 0 {
+							t.Errorf("it wants %s %s %s: %s", a.Verb, a.On.Kind.Kind, a.On.Name, a.Why)
+							continue
 						}
-						if diff := cmp.Diff(&StatusChange{From: w.Set.Status, To: want}, actions[0].Change); diff != "" {
+						if diff := cmp.Diff(&StatusChange{From: w.Set.Status, To: want}, change); diff != "" {
 							t.Errorf("status (-want +got):\n%s", diff)
 						}
-						return
 					}
-					for _, a := range actions {
-						t.Errorf("a settled set wants %s %s %s: %s", a.Verb, a.On.Kind.Kind, a.On.Name, a.Why)
+					reason := waits[id]
+					if reason != "" && !slices.ContainsFunc(p.Waits, func(x plan.Wait) bool { return x.Reason == reason }) {
+						t.Errorf("waits %+v, want %s", p.Waits, reason)
 					}
-					if !p.Done {
-						t.Errorf("not done: %+v", p.Waits)
+					if settled := reason == "" && p.Empty(); settled != p.Done {
+						t.Errorf("done %v, waits %+v", p.Done, p.Waits)
 					}
 				})
 			}
@@ -115,15 +163,15 @@ func TestTakeover(t *testing.T) {
 func TestTakeoverInTheMiddle(t *testing.T) {
 	t.Parallel()
 	after := map[string]*corev1.Pod{}
-	for _, pod := range load[corev1.Pod](t, "3-updated", "fx-pods.yaml") {
+	for _, pod := range load[corev1.Pod](t, fxUpdated, "pods") {
 		after[pod.Name] = pod
 	}
 	for name, fate := range map[string]plan.Fate{"fx-web": plan.UpdateInPlace, "fx-plain": plan.Recreate} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := takenOver(t, name, "3-updated", "1-created")
+			w := takenOver(t, name, fxUpdated, fxCreated)
 			theirs := w.Set.Status.UpdateRevision
-			w.Set.Status = takenOver(t, name, "1-created", "1-created").Set.Status
+			w.Set.Status = recordedSet(t, fxCreated, name).Status
 			p, err := Decide(w)
 			if err != nil {
 				t.Fatal(err)
