@@ -4,7 +4,6 @@ package main
 
 import (
 	"flag"
-	"flag"
 	"io"
 	"math/rand/v2"
 	"os"
@@ -55,11 +54,7 @@ func quietLogs() {
 	klog.LogToStderr(false)
 	klog.SetOutput(io.Discard)
 }
-// Errors would go to the error stream all the same, without the threshold.
 
-	flags := flag.NewFlagSet("klog", flag.ContinueOnError)
-	klog.InitFlags(flags)
-	_ = flags.Set("stderrthreshold", "FATAL") // a level that klog knows
 func showLogs(level int) {
 	klog.SetOutput(os.Stderr)
 	var v klog.Level
