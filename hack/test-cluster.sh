@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 
 kind=${1:-}
 case $kind in
-integration) options=(--nodes 0 --fake-nodes 3) ;;
+integration) options=(--nodes 0 --fake-nodes 12) ;;
 e2e) options=(--nodes 2 --fake-nodes 2) ;;
 *) echo "usage: $0 integration|e2e" >&2; exit 2 ;;
 esac
@@ -61,7 +61,12 @@ bin/kruise-sandbox up --state "$state" "${options[@]}" >/dev/null
 if [ "$kind" = integration ]; then
   echo "== tests against an API server with fake nodes"
   packages=$(grep -rlE 'KRUISE_TEST_KUBECONFIG|internal/apiserver"' --include='*_test.go' pkg | xargs -n1 dirname | sort -u | sed 's#^#./#')
-  KRUISE_TEST_KUBECONFIG=$state/kubeconfig/admin go test -json -count=1 -timeout 20m $packages | tee "$record" | "$tally"
+  export KRUISE_TEST_KUBECONFIG=$state/kubeconfig/admin
+  go test -json -count=1 -timeout 20m $packages | tee "$record" | "$tally"
+  soak=1m
+  [ -z "${KRUISE_TEST_LONG:-}" ] || soak=10m
+  echo "== many CloneSets with faults and kills, changed for $soak"
+  KRUISE_SOAK=$soak go test -json -count=1 -timeout 60m ./internal/soak | "$tally"
 else
   echo "== end-to-end tests on real nodes"
   KRUISE_E2E_STATE=$state KRUISE_E2E_DEMO_STATE=$demo \

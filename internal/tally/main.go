@@ -120,7 +120,7 @@ func (t *tally) tell(key string) {
 
 // isReport says whether a line is for the reader even though all is well.
 func isReport(e event) bool {
-	return e.Test == "" && isClosing(e.Output) || strings.Contains(e.Output, "histories:")
+	return e.Test == "" && isClosing(e.Output) || strings.Contains(e.Output, "histories:") || strings.Contains(e.Output, "events judged")
 }
 
 // isClosing says whether a line is the one with which the go command closes a package that has tests.
