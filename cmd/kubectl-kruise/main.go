@@ -22,6 +22,9 @@ import (
 // version is set by the linker (make build). Without it the build information of the Go tool is used.
 var version string
 
+// agentImage is set by the linker (make build AGENT_IMAGE=...): what `install` installs unless it is told otherwise.
+var agentImage string
+
 func main() {
 	os.Exit(int(run()))
 }
@@ -40,6 +43,7 @@ func run() cli.Code {
 		LookupEnv:   os.LookupEnv,
 		Hostname:    os.Hostname,
 		Version:     version,
+		AgentImage:  agentImage,
 		Build:       build,
 		SetLogLevel: showLogs,
 	}, os.Args[1:])

@@ -13,6 +13,7 @@ import (
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/commands/install"
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/commands/reconcile"
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/commands/rollout"
+	"github.com/kubectl-kruise/kubectl-kruise/pkg/commands/uninstall"
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/commands/version"
 )
 
@@ -67,6 +68,7 @@ func New(deps cli.Deps) *cobra.Command {
 		install.New(&deps),
 		reconcile.New(&deps),
 		rollout.New(&deps),
+		uninstall.New(&deps),
 		version.New(&deps),
 		optionsCommand(),
 	)

@@ -28,21 +28,19 @@ const (
 	Full
 )
 
-// Where the conversion webhook answers (workloadspread.md C3).
-const (
-	WebhookService       = "kruise-webhook-service"
-	ConversionPath       = "/convert"
-	webhookPort    int32 = 443
-)
-
 const (
 	alpha = "v1alpha1"
 	beta  = "v1beta1"
 )
 
-// CRDs are the custom resource definitions, sorted by name. The caller may
-// change them.
+// CRDs are the custom resource definitions for the usual install namespace,
+// sorted by name. The caller may change them.
 func CRDs(rendering Rendering) ([]*apiextensionsv1.CustomResourceDefinition, error) {
+	return CRDsIn(keys.InstallNamespace, rendering)
+}
+
+// CRDsIn are the definitions for a conversion webhook in a namespace.
+func CRDsIn(namespace string, rendering Rendering) ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	files, err := generated.ReadDir("crds")
 	if err != nil {
 		return nil, fmt.Errorf("list embedded CRDs: %w", err)
@@ -57,17 +55,17 @@ func CRDs(rendering Rendering) ([]*apiextensionsv1.CustomResourceDefinition, err
 		if err := yaml.UnmarshalStrict(data, crd); err != nil {
 			return nil, fmt.Errorf("decode embedded CRD %s: %w", file.Name(), err)
 		}
-		render(crd, rendering)
+		render(crd, namespace, rendering)
 		crds = append(crds, crd)
 	}
 	return crds, nil
 }
 
 // render turns a CRD with both versions into one form.
-func render(crd *apiextensionsv1.CustomResourceDefinition, rendering Rendering) {
+func render(crd *apiextensionsv1.CustomResourceDefinition, namespace string, rendering Rendering) {
 	if rendering == Full {
 		store(crd, beta)
-		crd.Spec.Conversion = conversion()
+		crd.Spec.Conversion = conversion(namespace)
 		return
 	}
 	crd.Spec.Versions = slices.DeleteFunc(crd.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool {
@@ -83,15 +81,15 @@ func store(crd *apiextensionsv1.CustomResourceDefinition, version string) {
 	}
 }
 
-func conversion() *apiextensionsv1.CustomResourceConversion {
+func conversion(namespace string) *apiextensionsv1.CustomResourceConversion {
 	return &apiextensionsv1.CustomResourceConversion{
 		Strategy: apiextensionsv1.WebhookConverter,
 		Webhook: &apiextensionsv1.WebhookConversion{
 			ClientConfig: &apiextensionsv1.WebhookClientConfig{Service: &apiextensionsv1.ServiceReference{
-				Namespace: keys.InstallNamespace,
-				Name:      WebhookService,
-				Path:      ptr.To(ConversionPath),
-				Port:      ptr.To(webhookPort),
+				Namespace: namespace,
+				Name:      keys.WebhookService,
+				Path:      ptr.To(keys.ConvertPath),
+				Port:      ptr.To(keys.WebhookServicePort),
 			}},
 			ConversionReviewVersions: []string{"v1", "v1beta1"},
 		},

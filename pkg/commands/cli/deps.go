@@ -25,6 +25,8 @@ type Deps struct {
 	Hostname func() (string, error)
 	// Version is the version that the program was released as; empty when Build tells it.
 	Version string
+	// AgentImage is the image of kruise-agent that was released with the program; empty when there is none.
+	AgentImage string
 	// Build says what this program was built from; nil when unknown.
 	Build *debug.BuildInfo
 	// SetLogLevel lets client libraries write logs of up to that level to the error stream; nil ignores it. They write

@@ -1,0 +1,148 @@
+package install
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/kubectl-kruise/kubectl-kruise/pkg/apis/keys"
+)
+
+// back takes the kinds to the form without a webhook: first both versions stay served and v1alpha1 is stored, so that the
+// webhook can convert every object once; then v1alpha1 alone is served and nothing converts any more.
+func (t *Target) back(ctx context.Context, p *Present, namespace string) (Moved, error) {
+	var moved Moved
+	between, err := t.taken(p, namespace, true)
+	if err != nil {
+		return moved, err
+	}
+	for _, crd := range between {
+		if err := t.converting(ctx, p.CRDs[crd.GetName()]); err != nil {
+			return moved, fmt.Errorf("the webhook has to answer so that objects can be taken back to %s: %w; "+
+				"next: kubectl kruise check, or kubectl kruise install again", alpha, err)
+		}
+		if err := t.define(ctx, crd); err != nil {
+			return moved, err
+		}
+	}
+	if moved, err = t.move(ctx, alpha); err != nil {
+		return moved, err
+	}
+	last, err := t.taken(p, namespace, false)
+	if err != nil {
+		return moved, err
+	}
+	for _, crd := range last {
+		if err := t.replace(ctx, crd); err != nil {
+			return moved, err
+		}
+		if err := t.define(ctx, crd); err != nil { // so that the fields are ours and only these
+			return moved, err
+		}
+	}
+	if len(last) > 0 {
+		t.Say("%s alone is served and stored: %d objects and %d owner references were rewritten", alpha, moved.Objects, moved.References)
+	}
+	return moved, nil
+}
+
+// taken are the definitions on their way back: with both versions and the conversion, or in the form that they end in.
+// Marks of the installation are left out of the latter, and thereby taken off.
+func (t *Target) taken(p *Present, namespace string, both bool) ([]*unstructured.Unstructured, error) {
+	rendering := CRDsOnly
+	if both {
+		rendering = Full
+	}
+	crds, err := CRDsIn(namespace, rendering)
+	if err != nil {
+		return nil, err
+	}
+	crds = slices.DeleteFunc(crds, func(crd *apiextensionsv1.CustomResourceDefinition) bool {
+		there := p.CRDs[crd.Name]
+		return there == nil || both && !converts(there)
+	})
+	if both {
+		for _, crd := range crds {
+			store(crd, alpha)
+			crd.Labels = labels()
+			crd.Annotations = withInventory(crd.Annotations)
+		}
+	}
+	objects, err := Objects(crds)
+	for _, o := range objects {
+		p.trust(o, "")
+	}
+	return objects, err
+}
+
+func withInventory(annotations map[string]string) map[string]string {
+	all := map[string]string{owningInventory: inventoryID}
+	for k, v := range annotations {
+		all[k] = v
+	}
+	return all
+}
+
+// define applies one definition. Its fields are ours, whoever else has written the CA.
+func (t *Target) define(ctx context.Context, crd *unstructured.Unstructured) error {
+	_, err := t.at(crdResource, "").Apply(ctx, crd.GetName(), crd, metav1.ApplyOptions{FieldManager: keys.FieldManager, Force: true})
+	if err != nil {
+		return fmt.Errorf("apply %s: %w", crd.GetName(), err)
+	}
+	return nil
+}
+
+// replace sets the whole spec of a definition in one write. An apply alone would leave the CA in it, which the manager
+// owns too, and a definition that does not convert must not have one. Nor may there be a moment in which both versions are
+// served and nothing converts: the API server would prune.
+func (t *Target) replace(ctx context.Context, crd *unstructured.Unstructured) error {
+	for {
+		live, err := t.get(ctx, crdResource, "", crd.GetName())
+		if err != nil || live == nil {
+			return err
+		}
+		live.Object["spec"] = runtime.DeepCopyJSONValue(crd.Object["spec"])
+		live.SetLabels(without(live.GetLabels(), keys.ManagedByLabel, partOfLabel))
+		live.SetAnnotations(without(live.GetAnnotations(), owningInventory))
+		_, err = t.at(crdResource, "").Update(ctx, live, metav1.UpdateOptions{FieldManager: keys.FieldManager})
+		if apierrors.IsConflict(err) && ctx.Err() == nil {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("take %s back to %s: %w", crd.GetName(), alpha, err)
+		}
+		return nil
+	}
+}
+
+func without(all map[string]string, names ...string) map[string]string {
+	maps.DeleteFunc(all, func(k, _ string) bool { return slices.Contains(names, k) })
+	return all
+}
+
+// tidy removes what the running pair has made besides, and the namespaces unless others have something in them.
+func (t *Target) tidy(ctx context.Context, r Removal, done *Removed) error {
+	for _, ns := range slices.Compact([]string{r.Namespace, keys.InstallNamespace}) {
+		if err := t.clear(ctx, ns, r, done); err != nil {
+			return err
+		}
+	}
+	if r.KeepCRDs {
+		return nil
+	}
+	// Leases of verbs and loops, wherever they have run. A live one belongs to somebody who is about to notice.
+	return t.each(ctx, leaseResource, func(object *metav1.PartialObjectMetadata) error {
+		if !strings.HasPrefix(object.Name, keys.SubjectLeasePrefix) {
+			return nil
+		}
+		return ignoreGone(t.at(leaseResource, object.Namespace).Delete(ctx, object.Name, deleteThis(object.UID)))
+	})
+}
