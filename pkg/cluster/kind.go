@@ -44,6 +44,7 @@ var webhookKind = schema.GroupKind{Group: "admissionregistration.k8s.io", Kind: 
 // builtinKinds are served by every cluster in one version.
 func builtinKinds() []Kind {
 	return []Kind{
+		configMaps(),
 		{
 			GroupKind: plan.PodKind, Version: "v1", Resource: "pods", AddToScheme: corev1.AddToScheme,
 			New:     func() plan.Object { return &corev1.Pod{} },

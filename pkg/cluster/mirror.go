@@ -289,6 +289,13 @@ func (m *Mirror) Gone(uid types.UID) {
 	m.store.gone(uid)
 }
 
+// Forget drops all that is known of an object, for a mirror that is not Run: there nothing else ends the memory of it.
+func (m *Mirror) Forget(uid types.UID) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.store.forget(uid)
+}
+
 // Shows says whether an object belongs to the kind and the namespace of this mirror.
 func (m *Mirror) Shows(kind schema.GroupKind, namespace string) bool {
 	return kind == m.options.Kind && (m.options.Scope.Namespace == "" || m.options.Scope.Namespace == namespace)
@@ -320,12 +327,7 @@ func (m *Mirror) Owned(owner types.UID) []plan.Object {
 func (m *Mirror) Named(namespace, name string) plan.Object {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	for _, obj := range m.store.view {
-		if obj.GetName() == name && obj.GetNamespace() == namespace {
-			return obj
-		}
-	}
-	return nil
+	return m.store.view[m.store.named[types.NamespacedName{Namespace: namespace, Name: name}]]
 }
 
 // Get finds an object by its UID; nil when it is not there.

@@ -41,6 +41,8 @@ type store struct {
 	strays map[types.UID]plan.Object
 	view   map[types.UID]plan.Object
 	owned  map[types.UID]map[types.UID]bool
+	// named finds an object of the view by namespace and name.
+	named map[types.NamespacedName]types.UID
 	// changed hears of every change of the view; one of the two is nil for objects that come and go.
 	changed func(old, new plan.Object)
 }
@@ -58,6 +60,7 @@ func newStore(selector labels.Selector, changed func(old, new plan.Object)) *sto
 		selector: selector, changed: changed,
 		seen: map[types.UID]plan.Object{}, own: map[types.UID]write{}, strays: map[types.UID]plan.Object{},
 		view: map[types.UID]plan.Object{}, owned: map[types.UID]map[types.UID]bool{},
+		named: map[types.NamespacedName]types.UID{},
 	}
 }
 
@@ -177,6 +180,13 @@ func (s *store) gone(uid types.UID) {
 	s.settle(uid)
 }
 
+// forget drops what is known of an object that no watch delivers.
+func (s *store) forget(uid types.UID) {
+	delete(s.own, uid)
+	delete(s.strays, uid)
+	s.settle(uid)
+}
+
 // settle brings the view of one object up to date and tells of the change.
 func (s *store) settle(uid types.UID) {
 	old, now := s.view[uid], s.join(uid)
@@ -207,8 +217,14 @@ func (s *store) join(uid types.UID) plan.Object {
 	return s.strays[uid]
 }
 
-// index files an object under its owners; one without any under the empty UID.
+// index files an object under its name and its owners; one without any owner under the empty UID.
 func (s *store) index(obj plan.Object, add bool) {
+	name := types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()}
+	if add {
+		s.named[name] = obj.GetUID()
+	} else if s.named[name] == obj.GetUID() {
+		delete(s.named, name)
+	}
 	owners := obj.GetOwnerReferences()
 	if len(owners) == 0 {
 		owners = []metav1.OwnerReference{{}}

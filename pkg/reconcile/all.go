@@ -117,6 +117,7 @@ func (s *Session) all(ctx context.Context, held *cluster.Held, namespace string,
 	l.run(work)
 	why, _, err := reasonOf(work)
 	if err == nil {
+		l.leave(background)
 		return nil
 	}
 	return &StoppedError{Why: why, Err: err}

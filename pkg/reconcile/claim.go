@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/cluster"
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/view"
 )
@@ -24,10 +26,12 @@ type Claim struct {
 	target  Target
 	held    *cluster.Held
 	// lost ends, with a *stopError as its cause, when we may no longer drive.
-	lost    context.Context
-	stop    context.CancelCauseFunc
-	watch   *cluster.DriverWatch
-	workers sync.WaitGroup
+	lost  context.Context
+	stop  context.CancelCauseFunc
+	watch *cluster.DriverWatch
+	// unopened are pods that wait for levels of their launch order.
+	unopened []*corev1.Pod
+	workers  sync.WaitGroup
 }
 
 // stopError is why a loop has to end.
@@ -165,8 +169,10 @@ func (c *Claim) above() (cluster.Driver, bool) {
 	return cluster.Above(c.watch.Facts(c.target.Namespace, c.target.lease()), c.session.Holder, c.session.Now())
 }
 
-// Release ends the claim and empties the Lease, so that the next driver need not wait. It may be called more than once.
+// Release ends the claim and empties the Lease, so that the next driver need not wait. Pods that wait for levels of their
+// launch order are not left to hang: what is left is opened. It may be called more than once.
 func (c *Claim) Release() {
+	c.openAll()
 	c.stop(nil)
 	c.workers.Wait()
 	c.letGo()

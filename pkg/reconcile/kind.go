@@ -8,6 +8,7 @@ import (
 
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/apis/features"
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/cluster"
+	"github.com/kubectl-kruise/kubectl-kruise/pkg/engine/inplace"
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/engine/plan"
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/view"
 )
@@ -18,8 +19,11 @@ type Kind struct {
 	// Resource is its plural name, Versions the versions that this build knows, best first.
 	Resource string
 	Versions []string
-	// Cluster is the kind as a cluster serves it in one of Versions.
+	// Cluster is the kind as a cluster serves it in one of Versions; nil for a kind of Kubernetes' own, which every cluster
+	// serves in its only version.
 	Cluster func(version string) (cluster.Kind, error)
+	// Concerns says which objects of the kind are subjects of a loop for all; nil means every one.
+	Concerns func(subject plan.Object) bool
 	// Component is the source of its events.
 	Component string
 	// Parts are the kinds of objects that belong to a subject.
@@ -46,6 +50,11 @@ type Part struct {
 	// Needed says that the subject can have such objects; they are not read for one that cannot, so that nobody needs
 	// rights for nothing. Nil means always.
 	Needed func(subject plan.Object) bool
+	// Unwatched parts are neither listed nor watched. A loop knows of them what its own writes returned and what an Asker
+	// asked for. Such a part has no Selector; it is found by its owner or by Name.
+	Unwatched bool
+	// Name is the name of the only object of the part, whoever owns it.
+	Name func(subject plan.Object) string
 }
 
 // Settings are the same for all looks at a subject.
@@ -53,6 +62,8 @@ type Settings struct {
 	Gates features.Gates
 	// APIVersion is the served version of the kind, for owner references.
 	APIVersion string
+	// Resize is how the server changes the resources of running pods.
+	Resize inplace.ResizeMode
 }
 
 // Scene is what one look saw. Nobody may change the objects.
@@ -76,6 +87,14 @@ type Decision struct {
 // Planner decides about one subject. An error says that the subject's spec is wrong.
 type Planner interface {
 	Decide(Scene) (*Decision, error)
+}
+
+// Asker is a Planner that needs to know for certain what has become of some objects, because they are not watched and
+// something about the subject speaks against what is known of them.
+type Asker interface {
+	// Ask names what has to be read from the server before the scene is decided about: by UID what the scene has, without a
+	// UID what it lacks.
+	Ask(Scene) []plan.Ref
 }
 
 // ownerOf lists the UIDs of the subjects that a change of a part concerns.

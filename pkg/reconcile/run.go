@@ -78,14 +78,16 @@ func (c *Claim) Run(ctx context.Context, options RunOptions) *Result {
 	var mirrors sync.WaitGroup
 	defer mirrors.Wait()
 	defer blind()
+	if c.Choice.Role == cluster.Delegate {
+		mirrors.Go(func() { c.heed(eyes, r) })
+	} else if launch := c.launch(sight, tell, events); launch != nil {
+		mirrors.Go(func() { launch.run(eyes) })
+	}
 	mirrors.Go(func() {
 		if err := sight.run(eyes); err != nil {
 			cancel(&stopError{why: view.StopFailed, err: err})
 		}
 	})
-	if c.Choice.Role == cluster.Delegate {
-		mirrors.Go(func() { c.heed(eyes, r) })
-	}
 	result := &Result{Object: options.Object}
 	if sight.synced(work) {
 		sight.mirrors.Wrote(c.target.GroupKind, options.Object)
@@ -99,6 +101,7 @@ func (c *Claim) Run(ctx context.Context, options RunOptions) *Result {
 		c.finish(ctx, r, result)
 	}
 	result.Failures = r.failures
+	c.keep(sight)
 	return c.end(tell, result, started)
 }
 

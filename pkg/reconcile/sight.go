@@ -22,6 +22,10 @@ type sight struct {
 	subjects *cluster.Mirror
 	parts    map[schema.GroupKind]*cluster.Mirror
 	mirrors  cluster.Mirrors
+	// watched are the mirrors that are run.
+	watched cluster.Mirrors
+	// also hears of each change of a kind of parts, with its mirror locked. It is set before the mirrors run.
+	also map[schema.GroupKind]func(old, now plan.Object)
 	// narrow says that the mirrors show one subject and what its selector matches.
 	narrow bool
 	// found is closed when parts outside the selector have been looked for.
@@ -44,13 +48,19 @@ func (s *Session) sightOf(t Target, object plan.Object, changed func(types.UID),
 		if part.Needed != nil && !part.Needed(object) {
 			continue
 		}
+		if part.Unwatched {
+			if err := v.shelve(part.GroupKind, t.Namespace); err != nil {
+				return nil, err
+			}
+			continue
+		}
 		selector, err := part.Selector(object)
 		if err != nil {
 			return nil, err
 		}
 		var m *cluster.Mirror
 		err = v.add(&m, cluster.MirrorOptions{
-			Kind: part.GroupKind, Changed: all, Trouble: trouble,
+			Kind: part.GroupKind, Changed: func(old, now plan.Object) { all(old, now); v.hear(part.GroupKind, old, now) }, Trouble: trouble,
 			Scope: cluster.Scope{Namespace: t.Namespace, Labels: selector},
 			Keep:  func(obj plan.Object) bool { return slices.Contains(ownerOf(nil, obj), uid) },
 		})
@@ -67,14 +77,27 @@ func (s *Session) sightOfAll(kind *Kind, namespace string, changed func(types.UI
 	v := &sight{api: s.API, kind: kind, parts: map[schema.GroupKind]*cluster.Mirror{}}
 	scope := cluster.Scope{Namespace: namespace}
 	err := v.add(&v.subjects, cluster.MirrorOptions{Kind: kind.GroupKind, Scope: scope, Trouble: trouble, Changed: func(old, now plan.Object) {
-		if now == nil {
+		gone := now == nil
+		if gone {
 			now = old
 		}
+		if kind.Concerns != nil && !kind.Concerns(now) {
+			return
+		}
 		changed(now.GetUID())
+		if gone {
+			v.forget(now.GetUID())
+		}
 	}})
 	for _, part := range kind.Parts {
 		if err != nil {
 			return nil, err
+		}
+		if part.Unwatched {
+			if err = v.shelve(part.GroupKind, namespace); err != nil {
+				return nil, err
+			}
+			continue
 		}
 		var m *cluster.Mirror
 		err = v.add(&m, cluster.MirrorOptions{Kind: part.GroupKind, Scope: scope, Trouble: trouble, Changed: func(old, now plan.Object) {
@@ -93,8 +116,36 @@ func (v *sight) add(to **cluster.Mirror, options cluster.MirrorOptions) error {
 		return err
 	}
 	*to = m
-	v.mirrors = append(v.mirrors, m)
+	v.mirrors, v.watched = append(v.mirrors, m), append(v.watched, m)
 	return nil
+}
+
+func (v *sight) hear(kind schema.GroupKind, old, now plan.Object) {
+	if also := v.also[kind]; also != nil {
+		also(old, now)
+	}
+}
+
+// shelve makes a place for objects that are not watched.
+func (v *sight) shelve(kind schema.GroupKind, namespace string) error {
+	m, err := cluster.NewMirror(v.api, cluster.MirrorOptions{Kind: kind, Scope: cluster.Scope{Namespace: namespace}})
+	if err != nil {
+		return err
+	}
+	v.parts[kind], v.mirrors = m, append(v.mirrors, m)
+	return nil
+}
+
+// forget drops the parts of a subject that is gone which no watch would drop.
+func (v *sight) forget(uid types.UID) {
+	for _, part := range v.kind.Parts {
+		if !part.Unwatched {
+			continue
+		}
+		for _, obj := range v.parts[part.GroupKind].Owned(uid) {
+			v.parts[part.GroupKind].Forget(obj.GetUID())
+		}
+	}
 }
 
 // run keeps the mirrors up to date until the context ends or one of them cannot be read.
@@ -104,7 +155,7 @@ func (v *sight) run(ctx context.Context) error {
 	var wg sync.WaitGroup
 	var first error
 	var once sync.Once
-	for _, m := range v.mirrors {
+	for _, m := range v.watched {
 		wg.Go(func() {
 			if err := m.Run(ctx); err != nil {
 				once.Do(func() { first = err })
@@ -167,7 +218,7 @@ func (v *sight) catchUp(ctx context.Context, uid types.UID) ([]plan.Ref, error) 
 	doubts := []plan.Ref{refOf(v.kind.GroupKind, subject)}
 	for _, part := range v.kind.Parts {
 		m := v.parts[part.GroupKind]
-		if m == nil || part.Needed != nil && !part.Needed(subject) {
+		if m == nil || part.Unwatched || part.Needed != nil && !part.Needed(subject) {
 			continue
 		}
 		selector, err := part.Selector(subject)
@@ -194,7 +245,7 @@ func (v *sight) catchUp(ctx context.Context, uid types.UID) ([]plan.Ref, error) 
 
 // synced waits until everything has been listed; false when the context ended before.
 func (v *sight) synced(ctx context.Context) bool {
-	for _, m := range v.mirrors {
+	for _, m := range v.watched {
 		select {
 		case <-m.Synced():
 		case <-ctx.Done():
@@ -213,6 +264,12 @@ func (v *sight) of(subject plan.Object) (map[schema.GroupKind][]plan.Object, err
 			continue
 		}
 		list := m.Owned(subject.GetUID())
+		if part.Name != nil {
+			list = nil
+			if obj := m.Named(subject.GetNamespace(), part.Name(subject)); obj != nil {
+				list = []plan.Object{obj}
+			}
+		}
 		if part.Ownerless {
 			more, err := v.ownerless(part, subject)
 			if err != nil {

@@ -31,6 +31,12 @@ type world struct {
 	server *clustertest.Server
 	// sick pods never become ready.
 	sick func(*corev1.Pod) bool
+	// hold says that a container cannot be created yet; nil holds none.
+	hold func(*corev1.Pod, *corev1.Container) bool
+	// configs are the ConfigMaps that the kubelet sees.
+	configs map[string]*corev1.ConfigMap
+	// unready says that a container runs and is not ready; nil says it of none.
+	unready func(*corev1.Pod, *corev1.Container) bool
 
 	mu     sync.Mutex
 	events []view.Event
@@ -58,6 +64,10 @@ func newWorld(t *testing.T, objects ...plan.Object) *world {
 
 func (w *world) kubelet() {
 	active, ready := 0, 0
+	w.configs = map[string]*corev1.ConfigMap{}
+	for _, obj := range w.server.Objects(plan.ConfigMapKind) {
+		w.configs[obj.GetName()] = obj.(*corev1.ConfigMap)
+	}
 	for _, obj := range w.server.Objects(plan.PodKind) {
 		pod := obj.(*corev1.Pod)
 		if pod.DeletionTimestamp != nil {
@@ -90,20 +100,26 @@ func (w *world) run(pod *corev1.Pod) {
 	if pod.Status.ContainerStatuses == nil {
 		pod.Status.ContainerStatuses = make([]corev1.ContainerStatus, len(pod.Spec.Containers))
 	}
-	healthy := w.sick == nil || !w.sick(pod)
+	healthy, all := w.sick == nil || !w.sick(pod), true
 	for i, c := range pod.Spec.Containers {
 		s := &pod.Status.ContainerStatuses[i]
+		if w.hold != nil && s.State.Running == nil && w.hold(pod, &c) {
+			s.Name, all = c.Name, false
+			s.State.Waiting = &corev1.ContainerStateWaiting{Reason: "CreateContainerConfigError", Message: "configmap \"" + pod.Name + "-barrier\" lacks it"}
+			continue
+		}
 		if s.Image != "" && s.Image != c.Image {
 			s.RestartCount++
 		}
-		s.Name, s.Image, s.ImageID, s.Ready = c.Name, c.Image, "id-of-"+c.Image, healthy
+		s.Name, s.Image, s.ImageID, s.Ready = c.Name, c.Image, "id-of-"+c.Image, healthy && (w.unready == nil || !w.unready(pod, &c))
+		all = all && s.Ready
 		s.State = corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}
 	}
 	status := corev1.ConditionFalse
-	if healthy && gatesAnswered(pod) {
+	if all && gatesAnswered(pod) {
 		status = corev1.ConditionTrue
 	}
-	set(pod, corev1.ContainersReady, corev1.ConditionStatus(map[bool]string{true: "True", false: "False"}[healthy]))
+	set(pod, corev1.ContainersReady, corev1.ConditionStatus(map[bool]string{true: "True", false: "False"}[all]))
 	set(pod, corev1.PodReady, status)
 }
 

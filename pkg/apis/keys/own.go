@@ -49,3 +49,6 @@ const (
 
 // EventSourceCloneSet is the component that events about CloneSets come from.
 const EventSourceCloneSet = "cloneset-controller"
+
+// EventSourceLaunchOrder is the component that events about the launch order of a pod's containers come from.
+const EventSourceLaunchOrder = "container-launch-priority-controller"

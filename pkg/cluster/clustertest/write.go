@@ -33,6 +33,8 @@ func keyOf(obj plan.Object) key {
 		k.kind = plan.PodKind
 	case *corev1.PersistentVolumeClaim:
 		k.kind = plan.ClaimKind
+	case *corev1.ConfigMap:
+		k.kind = plan.ConfigMapKind
 	case *corev1.Event:
 		k.kind = schema.GroupKind{Kind: "Event"}
 	case *appsv1.ControllerRevision:

@@ -111,6 +111,23 @@ func words(list []Container) string {
 	return strings.Join(parts, "; ")
 }
 
+// Doubtful says that the kubelet does not find a key that the barrier has, or that it should have though nothing is known
+// of the barrier: somebody may have deleted it.
+func (out *Output) Doubtful(pod *corev1.Pod) bool {
+	for i := range out.Levels {
+		l := &out.Levels[i]
+		if !l.Open && !out.Completed {
+			continue
+		}
+		for j := range l.Containers {
+			if s := statusOf(pod, l.Containers[j].Name); s != nil && Waits(pod, s) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // faults are what a pod asks for and does not get.
 func faults(pod *corev1.Pod) []string {
 	var list []string

@@ -94,6 +94,9 @@ func completed(pod *corev1.Pod) bool {
 	return false
 }
 
+// Pending says that containers of the pod still wait for levels to open.
+func Pending(pod *corev1.Pod) bool { return !completed(pod) && !over(pod) && Ordered(pod) }
+
 // over says that no container of the pod will start any more.
 func over(pod *corev1.Pod) bool {
 	return pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed

@@ -1,0 +1,94 @@
+package reconcile
+
+import (
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kubectl-kruise/kubectl-kruise/pkg/apis/keys"
+	"github.com/kubectl-kruise/kubectl-kruise/pkg/engine/launchorder"
+	"github.com/kubectl-kruise/kubectl-kruise/pkg/engine/plan"
+	"github.com/kubectl-kruise/kubectl-kruise/pkg/view"
+)
+
+// LaunchOrder is the launch order of the containers of pods, whatever owns them: the subjects are all pods with a barrier
+// variable. Their barriers are not watched, so that nobody needs to read all ConfigMaps of a cluster: what a loop writes it
+// knows, a barrier that is there already says so when it is to be created, and of one that was deleted the kubelet tells.
+func LaunchOrder() *Kind {
+	return &Kind{
+		GroupKind: plan.PodKind,
+		Resource:  "pods",
+		Versions:  []string{corev1.SchemeGroupVersion.Version},
+		Concerns:  hasLaunchOrder,
+		Component: keys.EventSourceLaunchOrder,
+		Parts: []Part{{
+			GroupKind: plan.ConfigMapKind, Unwatched: true,
+			Name: func(subject plan.Object) string { return launchorder.BarrierName(subject.GetName()) },
+		}},
+		New: func(Settings) Planner { return &launchPlanner{} },
+	}
+}
+
+func hasLaunchOrder(obj plan.Object) bool {
+	pod, ok := obj.(*corev1.Pod)
+	return ok && launchorder.Ordered(pod)
+}
+
+// askAgain is the least time between two questions about a barrier that the kubelet does not find.
+const askAgain = 5 * time.Second
+
+// launchPlanner plans for one pod.
+type launchPlanner struct {
+	// asked is when the server was asked for the barrier last, or the barrier written.
+	asked time.Time
+}
+
+// Ask implements Asker: the barrier is in doubt when a container waits for a key that it is known to have, or when it is
+// not known and the pod needs it for a restart.
+func (p *launchPlanner) Ask(scene Scene) []plan.Ref {
+	pod, ok := scene.Subject.(*corev1.Pod)
+	if !ok || scene.Now.Before(p.asked.Add(askAgain)) {
+		return nil
+	}
+	barrier := barrierOf(scene)
+	if !launchorder.Decide(launchorder.World{Now: scene.Now, Pod: pod, Barrier: barrier}).Doubtful(pod) {
+		return nil
+	}
+	p.asked = scene.Now
+	ref := plan.Ref{Kind: plan.ConfigMapKind, Namespace: pod.Namespace, Name: launchorder.BarrierName(pod.Name)}
+	if barrier != nil {
+		ref.UID = barrier.UID
+	}
+	return []plan.Ref{ref}
+}
+
+// Decide implements Planner. A completed pod whose containers wait for nothing needs its barrier only when one of them
+// restarts; until then nobody asks whether it is there.
+func (p *launchPlanner) Decide(scene Scene) (*Decision, error) {
+	pod, ok := scene.Subject.(*corev1.Pod)
+	if !ok {
+		return nil, fmt.Errorf("%T is not a Pod", scene.Subject)
+	}
+	barrier := barrierOf(scene)
+	out := launchorder.Decide(launchorder.World{Now: scene.Now, Pod: pod, Barrier: barrier})
+	if out.Completed && barrier == nil && !out.Doubtful(pod) {
+		out.Stages, out.Done = nil, true
+	}
+	if !out.Empty() {
+		p.asked = scene.Now // the kubelet needs time to see it
+	}
+	if out.Doubtful(pod) {
+		out.WakeAt(p.asked.Add(askAgain))
+	}
+	return &Decision{Plan: &out.Plan, Counts: view.Counts{}}, nil
+}
+
+func barrierOf(scene Scene) *corev1.ConfigMap {
+	for _, obj := range scene.Parts[plan.ConfigMapKind] {
+		if barrier, ok := obj.(*corev1.ConfigMap); ok {
+			return barrier
+		}
+	}
+	return nil
+}

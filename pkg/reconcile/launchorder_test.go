@@ -1,0 +1,379 @@
+package reconcile_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubectl-kruise/kubectl-kruise/pkg/apis/apps/v1beta1"
+	"github.com/kubectl-kruise/kubectl-kruise/pkg/apis/keys"
+	"github.com/kubectl-kruise/kubectl-kruise/pkg/cluster/clustertest"
+	"github.com/kubectl-kruise/kubectl-kruise/pkg/engine/launchorder"
+	"github.com/kubectl-kruise/kubectl-kruise/pkg/engine/plan"
+	"github.com/kubectl-kruise/kubectl-kruise/pkg/reconcile"
+	"github.com/kubectl-kruise/kubectl-kruise/pkg/view"
+)
+
+// berth is a world whose kubelet creates a container only when the key that it waits for is there.
+type berth struct {
+	*world
+	mu sync.Mutex
+	// starts are the containers of each pod in the order in which they could be created; those that could at once are
+	// joined by a plus.
+	starts map[string][]string
+	// sick containers never become ready, by name.
+	sick map[string]bool
+}
+
+func newBerth(t *testing.T, objects ...plan.Object) *berth {
+	b := &berth{world: newWorld(t, objects...), starts: map[string][]string{}, sick: map[string]bool{}}
+	last := map[string]time.Time{}
+	b.world.hold = func(pod *corev1.Pod, c *corev1.Container) bool {
+		key, ok := keyOf(c)
+		if ok && !b.has(pod, key) {
+			return true
+		}
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		id := string(pod.UID)
+		if order := b.starts[id]; len(order) > 0 && last[id].Equal(time.Now()) {
+			order[len(order)-1] += "+" + c.Name
+		} else {
+			b.starts[id] = append(order, c.Name)
+		}
+		last[id] = time.Now()
+		return false
+	}
+	b.unready = func(_ *corev1.Pod, c *corev1.Container) bool {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		return b.sick[c.Name]
+	}
+	return b
+}
+
+// cure lets a container become ready from now on.
+func (b *berth) cure(name string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.sick[name] = false
+}
+
+func keyOf(c *corev1.Container) (string, bool) {
+	for _, e := range c.Env {
+		if e.Name == keys.BarrierEnv {
+			return e.ValueFrom.ConfigMapKeyRef.Key, true
+		}
+	}
+	return "", false
+}
+
+// has says whether the kubelet sees a key.
+func (b *berth) has(pod *corev1.Pod, key string) bool {
+	barrier := b.configs[launchorder.BarrierName(pod.Name)]
+	return barrier != nil && barrier.Data[key] != ""
+}
+
+// barrier is the barrier of a pod on the server.
+func (b *berth) barrier(pod string) *corev1.ConfigMap {
+	obj, err := b.server.Get(b.t.Context(), plan.ConfigMapKind, "shop", launchorder.BarrierName(pod))
+	if err != nil {
+		return nil
+	}
+	return obj.(*corev1.ConfigMap)
+}
+
+// order is how the containers of each pod came, and how many pods came so.
+func (b *berth) order() map[string]int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	count := map[string]int{}
+	for _, order := range b.starts {
+		count[strings.Join(order, ", ")]++
+	}
+	return count
+}
+
+// bare is a pod without an owner whose containers start in the order of the list.
+func bare(t *testing.T, name string, containers ...string) *corev1.Pod {
+	t.Helper()
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, Annotations: map[string]string{keys.LaunchPriorityAnnotation: "Ordered"}}}
+	for _, c := range containers {
+		pod.Spec.Containers = append(pod.Spec.Containers, corev1.Container{Name: c, Image: c})
+	}
+	if _, _, err := launchorder.Mutate(pod, launchorder.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	return pod
+}
+
+// withProxy gives a set a container that has to come first.
+func withProxy(set *v1beta1.CloneSet) *v1beta1.CloneSet {
+	spec := &set.Spec.Template.Spec
+	spec.Containers = append(spec.Containers, corev1.Container{Name: "proxy", Image: "proxy:1", Env: []corev1.EnvVar{{Name: keys.PriorityEnv, Value: "10"}}})
+	return set
+}
+
+func (b *berth) completed(pod string) bool {
+	obj, err := b.server.Get(b.t.Context(), plan.PodKind, "shop", pod)
+	return err == nil && obj.GetAnnotations()[keys.LaunchCompletedAnnotation] == "true"
+}
+
+// loop drives everything until stop is called.
+func (b *berth) loop(holder string) (stop func()) {
+	ctx, cancel := context.WithCancel(b.t.Context())
+	ended := make(chan error, 1)
+	served := []reconcile.Served{served(), {Kind: reconcile.LaunchOrder(), APIVersion: "v1"}}
+	go func() { ended <- b.session(holder).All(ctx, "shop", served...) }()
+	return func() {
+		cancel()
+		if err := <-ended; err != nil {
+			b.t.Errorf("the loop ended with %v", err)
+		}
+	}
+}
+
+func TestTheLoopOpensLevels(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		b := newBerth(t, withProxy(web("web", 3)), bare(t, "alone", "first", "second", "third"))
+		stop := b.loop("laptop/1")
+		until(t, "the pods available", func() bool { return b.settled("web", 3) && b.completed("alone") })
+		until(t, "the last container of the bare pod", func() bool { return b.order()["first, second, third"] == 1 })
+		if diff := cmp.Diff(map[string]int{"proxy, main": 3, "first, second, third": 1}, b.order()); diff != "" {
+			t.Errorf("S-LP-1, S-LP-2: %s", diff)
+		}
+		writes := b.server.Writes()
+		time.Sleep(5 * time.Second)
+		if more := b.server.Writes() - writes; more > 4 { // the Lease
+			t.Errorf("%d writes at rest", more)
+		}
+		stop()
+	})
+}
+
+func TestAPodOfTheSameNameComesAgain(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		b := newBerth(t, bare(t, "db", "first", "second"))
+		stop := b.loop("laptop/1")
+		defer stop()
+		until(t, "the first pod", func() bool { return b.completed("db") && b.order()["first, second"] == 1 })
+		old := b.barrier("db").UID
+		b.server.Remove(plan.PodKind, "shop", "db")
+		b.server.Put(bare(t, "db", "first", "second"))
+		until(t, "the second pod", func() bool { return b.completed("db") })
+		until(t, "its last container", func() bool { return b.order()["first, second"] == 2 })
+		if now := b.barrier("db"); now.UID == old {
+			t.Errorf("launchorder/19: the barrier of the earlier pod is used: %v", now.OwnerReferences)
+		}
+	})
+}
+
+func TestADeletedBarrierComesBack(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		b := newBerth(t, bare(t, "db", "first", "second"))
+		stop := b.loop("laptop/1")
+		defer stop()
+		until(t, "the pod", func() bool { return b.completed("db") && b.order()["first, second"] == 1 })
+		b.server.Remove(plan.ConfigMapKind, "shop", "db-barrier")
+		time.Sleep(time.Minute)
+		b.server.Edit(plan.PodKind, "shop", "db", func(obj plan.Object) { // a container ends
+			obj.(*corev1.Pod).Status.ContainerStatuses[1].State = corev1.ContainerState{}
+		})
+		until(t, "launchorder/20: the barrier", func() bool { return b.barrier("db") != nil && len(b.barrier("db").Data) == 2 })
+		until(t, "launchorder/20: the container", func() bool { return b.order()["first, second, second"] == 1 })
+	})
+}
+
+// TestAnotherGoesOnBetweenTwoLevels kills the loop before the second level.
+func TestAnotherGoesOnBetweenTwoLevels(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		b := newBerth(t, bare(t, "db", "first", "second"))
+		b.sick["first"] = true
+		first := &faultyWriter{Server: b.server}
+		s := b.session("node/1")
+		s.API = first
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- s.Hosted(ctx, reconcile.Served{Kind: reconcile.LaunchOrder(), APIVersion: "v1"}) }()
+		until(t, "the first level", func() bool { return b.order()["first"] == 1 })
+		first.die()
+		cancel()
+		<-ended
+		b.cure("first")
+		time.Sleep(30 * time.Second)
+		if diff := cmp.Diff(map[string]int{"first": 1}, b.order()); diff != "" {
+			t.Errorf("somebody went on: %s", diff)
+		}
+		stop := b.loop("laptop/2")
+		defer stop()
+		until(t, "the second level", func() bool { return b.order()["first, second"] == 1 && b.completed("db") })
+	})
+}
+
+// faultyWriter writes nothing any more once it has died.
+type faultyWriter struct {
+	*clustertest.Server
+	dead atomic.Bool
+}
+
+func (f *faultyWriter) die() { f.dead.Store(true) }
+
+func (f *faultyWriter) Patch(ctx context.Context, ref plan.Ref, sub string, as types.PatchType, body []byte, dry bool) (plan.Object, error) {
+	if f.dead.Load() {
+		return nil, errors.New("the process is dead")
+	}
+	return f.Server.Patch(ctx, ref, sub, as, body, dry)
+}
+
+func TestARunLooksAfterItsPods(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		b := newBerth(t, withProxy(web("web", 4)))
+		if result := b.drive(t.Context(), b.session("laptop/1"), "web", reconcile.RunOptions{}); !result.Reached {
+			t.Fatalf("not reached: %+v", result)
+		}
+		if diff := cmp.Diff(map[string]int{"proxy, main": 4}, b.order()); diff != "" {
+			t.Errorf("S-LP-2: %s", diff)
+		}
+	})
+}
+
+// TestNoPodIsLeftHanging ends a run while a container holds back the rest: what is left is opened in order.
+func TestNoPodIsLeftHanging(t *testing.T) {
+	t.Parallel()
+	set := func() *v1beta1.CloneSet {
+		set := withProxy(web("web", 3))
+		set.Spec.Template.Spec.Containers = append(set.Spec.Template.Spec.Containers, corev1.Container{Name: "late", Image: "late",
+			Env: []corev1.EnvVar{{Name: keys.PriorityEnv, Value: "-1"}}})
+		return set
+	}
+	t.Run("a verb", func(t *testing.T) {
+		t.Parallel()
+		bubble(t, func(t *testing.T) {
+			b := newBerth(t, set())
+			b.sick["proxy"] = true
+			ctx, cancel := context.WithCancel(t.Context())
+			ended := make(chan *reconcile.Result, 1)
+			go func() { ended <- b.drive(ctx, b.session("laptop/1"), "web", reconcile.RunOptions{}) }()
+			until(t, "the first level", func() bool { return b.order()["proxy"] == 3 })
+			time.Sleep(20 * time.Second)
+			if diff := cmp.Diff(map[string]int{"proxy": 3}, b.order()); diff != "" {
+				t.Errorf("T6: a container that is not ready holds back no other: %s", diff)
+			}
+			cancel()
+			if result := <-ended; result.Why != view.StopInterrupted {
+				t.Fatalf("ended with %+v", result)
+			}
+			b.released(t)
+		})
+	})
+	t.Run("a foreground loop", func(t *testing.T) {
+		t.Parallel()
+		bubble(t, func(t *testing.T) {
+			b := newBerth(t, set())
+			b.sick["proxy"] = true
+			stop := b.loop("laptop/1")
+			until(t, "the first level", func() bool { return b.order()["proxy"] == 3 })
+			stop()
+			b.released(t)
+		})
+	})
+	t.Run("another takes over", func(t *testing.T) {
+		t.Parallel()
+		bubble(t, func(t *testing.T) {
+			b := newBerth(t, set())
+			b.sick["proxy"] = true
+			ended := make(chan *reconcile.Result, 1)
+			go func() { ended <- b.drive(t.Context(), b.session("laptop/1"), "web", reconcile.RunOptions{}) }()
+			until(t, "the first level", func() bool { return b.order()["proxy"] == 3 })
+			b.lease("kruise-system", "kruise-manager", "kruise-manager-0")
+			if result := <-ended; result.Why != view.StopDriver {
+				t.Fatalf("ended with %+v", result)
+			}
+			time.Sleep(time.Minute)
+			if diff := cmp.Diff(map[string]int{"proxy": 3}, b.order()); diff != "" {
+				t.Errorf("opened although another drives: %s", diff)
+			}
+		})
+	})
+}
+
+// released waits for all containers, and sees that the keys came from the highest level to the lowest.
+func (b *berth) released(t *testing.T) {
+	t.Helper()
+	until(t, "all containers created", func() bool {
+		for _, obj := range b.server.Objects(plan.PodKind) {
+			if slices.ContainsFunc(obj.(*corev1.Pod).Status.ContainerStatuses, func(s corev1.ContainerStatus) bool { return s.State.Running == nil }) {
+				return false
+			}
+		}
+		return true
+	})
+	for _, obj := range b.server.Objects(plan.PodKind) {
+		barrier := b.barrier(obj.GetName())
+		if len(barrier.Data) != 3 || !b.completed(obj.GetName()) {
+			t.Errorf("%s: %v", obj.GetName(), barrier.Data)
+		}
+	}
+}
+
+// TestWhoMayNotWriteBarriersSaysSo is about a user without rights on ConfigMaps.
+func TestWhoMayNotWriteBarriersSaysSo(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		b := newBerth(t, withProxy(web("web", 1)))
+		s := b.session("laptop/1")
+		s.API = noConfigMaps{b.server}
+		if result := b.drive(t.Context(), s, "web", reconcile.RunOptions{Timeout: 20 * time.Second}); result.Why != view.StopTimeout {
+			t.Fatalf("ended with %+v", result)
+		}
+		b.world.mu.Lock()
+		defer b.world.mu.Unlock()
+		if !slices.ContainsFunc(b.events, func(e view.Event) bool {
+			failed, ok := e.(view.ActionFailed)
+			return ok && failed.Subject.Name == "web" && failed.Action.On.Kind == plan.ConfigMapKind
+		}) {
+			t.Error("nobody was told")
+		}
+	})
+}
+
+type noConfigMaps struct{ *clustertest.Server }
+
+func (n noConfigMaps) Create(ctx context.Context, kind schema.GroupKind, obj plan.Object, dry bool) (plan.Object, error) {
+	if kind == plan.ConfigMapKind {
+		return nil, apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, obj.GetName(), errors.New("no"))
+	}
+	return n.Server.Create(ctx, kind, obj, dry)
+}
+
+func TestAHundredPodsAtOnce(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		var pods []plan.Object
+		for i := range 100 {
+			pods = append(pods, bare(t, fmt.Sprintf("p%d", i), "first", "second"))
+		}
+		b := newBerth(t, pods...)
+		stop := b.loop("laptop/1")
+		defer stop()
+		until(t, "all of them", func() bool { return b.order()["first, second"] == 100 })
+	})
+}
