@@ -23,7 +23,7 @@ func main() {
 	}
 }
 
-var errUsage = errors.New("want save FILE IMAGE PLATFORM=BINARY, or push IMAGE PLATFORM=BINARY...")
+var errUsage = errors.New("want save FILE IMAGE PLATFORM=BINARY or push IMAGE PLATFORM=BINARY, the latter with one or more binaries")
 
 func run(args []string) error {
 	switch {

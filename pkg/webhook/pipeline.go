@@ -110,7 +110,6 @@ func (p *pipeline) step(i int, pod *corev1.Pod, at Situation, within time.Durati
 	if p.stuck[i].Load() >= maxStuck {
 		return nil, nil, errors.New("it hangs for other pods")
 	}
-	p.stuck[i].Add(1)
 	done := make(chan stepResult, 1)
 	go func() {
 		var r stepResult
@@ -118,7 +117,6 @@ func (p *pipeline) step(i int, pod *corev1.Pod, at Situation, within time.Durati
 			if cause := recover(); cause != nil {
 				r = stepResult{err: fmt.Errorf("it failed: %v", cause)}
 			}
-			p.stuck[i].Add(-1)
 			done <- r
 		}()
 		r.pod = pod.DeepCopy()
@@ -130,6 +128,11 @@ func (p *pipeline) step(i int, pod *corev1.Pod, at Situation, within time.Durati
 	case r := <-done:
 		return r.pod, r.warnings, r.err
 	case <-timer.C:
+		p.stuck[i].Add(1)
+		go func() {
+			<-done
+			p.stuck[i].Add(-1)
+		}()
 		return nil, nil, fmt.Errorf("it took more than %s", within.Round(time.Millisecond))
 	}
 }
