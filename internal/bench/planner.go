@@ -21,7 +21,8 @@ func planner(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("go test -bench: %w\n%s", err, out)
 	}
-	states := map[string]string{"": "in place, half done", "Settled": "settled", "Create": "create all", "Recreate": "recreate, half done"}
+	states := map[string]string{"": "in place, half done", "Settled": "settled", "Create": "create all", "Recreate": "recreate, half done",
+		"FromNothing": "in place, with the facts of all pods", "AfterEvent": "in place, with the facts of one pod"}
 	var rows [][]string
 	for _, m := range result.FindAllStringSubmatch(string(out), -1) {
 		ns, err := strconv.ParseFloat(m[3], 64)

@@ -156,3 +156,32 @@ func BenchmarkCloneSetPlanRecreate(b *testing.B) {
 		return w
 	}, func(p *Plan) bool { return p.Numbers.Update > 0 && !p.Empty() })
 }
+
+// Facts and plan as an observer has to make them: of all pods when it begins, of one pod after an event.
+func benchmarkFacts(b *testing.B, changed func(n int) int) {
+	for _, n := range sizes {
+		b.Run(fmt.Sprintf("pods=%d", n), func(b *testing.B) {
+			w := rolloutWorld(b, n)
+			b.ReportAllocs()
+			for b.Loop() {
+				for i := range changed(n) {
+					w.Pods[i].Facts = FactsOf(w.Pods[i].Pod, w.Gates)
+				}
+				if changed(n) == n {
+					w.Template, _ = revision.FactsOf(&w.Set.Spec.Template, DefaultTemplate)
+				}
+				if _, err := Decide(w); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkCloneSetPlanFromNothing(b *testing.B) {
+	benchmarkFacts(b, func(n int) int { return n })
+}
+
+func BenchmarkCloneSetPlanAfterEvent(b *testing.B) {
+	benchmarkFacts(b, func(int) int { return 1 })
+}
