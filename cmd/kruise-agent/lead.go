@@ -24,7 +24,7 @@ const (
 )
 
 // kinds are the kinds that the manager drives.
-func kinds() []*reconcile.Kind { return []*reconcile.Kind{reconcile.CloneSet()} }
+func kinds() []*reconcile.Kind { return []*reconcile.Kind{reconcile.CloneSet(), reconcile.LaunchOrder()} }
 
 // lead takes the manager's Lease again and again and works while it is held.
 func (m *manager) lead(ctx context.Context) {

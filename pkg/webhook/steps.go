@@ -48,5 +48,6 @@ func Steps(gates features.Gates) []Step {
 			podready.Inject(pod, at.Gates)
 			return nil, nil
 		}},
+		{Name: "launch-priority", Mutate: launchPriority},
 	}
 }

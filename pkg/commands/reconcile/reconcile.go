@@ -98,7 +98,7 @@ func (o *options) run(ctx context.Context, deps *cli.Deps) error {
 	if err != nil {
 		return err
 	}
-	client, served, err := cli.Connect(ctx, config, reconcile.CloneSet())
+	client, served, err := cli.Connect(ctx, config, reconcile.CloneSet(), reconcile.LaunchOrder())
 	if err != nil {
 		return err
 	}

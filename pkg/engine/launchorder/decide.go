@@ -46,7 +46,7 @@ func Decide(w World) *Output {
 	} else {
 		out.open(&w, want)
 	}
-	out.judge()
+	out.judge(w.Pod)
 	out.Done = out.Empty() && out.Completed
 	if !out.Completed {
 		out.WakeAt(w.Now.Add(lookAgain))

@@ -7,19 +7,20 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/apis/keys"
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/engine/plan"
 )
 
 // judge says of each container where it stands, and of the next level what it waits for.
-func (out *Output) judge() {
+func (out *Output) judge(pod *corev1.Pod) {
 	held := out.holders()
 	for i := range out.Levels {
 		l := &out.Levels[i]
 		for j := range l.Containers {
 			c := &l.Containers[j]
-			v := plan.Verdict{Name: c.Name, Available: c.Ready, Fate: plan.Keep, Reason: plan.ReasonUpToDate, Since: c.Since}
+			v := plan.Verdict{Name: c.Name, UID: pod.UID + "/" + types.UID(c.Name), Available: c.Ready, Fate: plan.Keep, Reason: plan.ReasonUpToDate, Since: c.Since}
 			switch {
 			case c.Ready:
 			case c.Ended:
