@@ -60,7 +60,7 @@ bin/kruise-sandbox up --state "$state" "${options[@]}" >/dev/null
 
 if [ "$kind" = integration ]; then
   echo "== tests against an API server with fake nodes"
-  packages=$(grep -rlE 'KRUISE_TEST_KUBECONFIG|internal/apiserver"' --include='*_test.go' pkg | xargs -n1 dirname | sort -u | sed 's#^#./#')
+  packages=$(grep -rlE 'KRUISE_TEST_KUBECONFIG|internal/apiserver"' --include='*_test.go' cmd pkg | xargs -n1 dirname | sort -u | sed 's#^#./#')
   export KRUISE_TEST_KUBECONFIG=$state/kubeconfig/admin
   go test -json -count=1 -timeout 20m $packages | tee "$record" | "$tally"
   soak=1m

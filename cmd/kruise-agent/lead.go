@@ -24,7 +24,9 @@ const (
 )
 
 // kinds are the kinds that the manager drives.
-func kinds() []*reconcile.Kind { return []*reconcile.Kind{reconcile.CloneSet(), reconcile.LaunchOrder()} }
+func kinds() []*reconcile.Kind {
+	return []*reconcile.Kind{reconcile.CloneSet(), reconcile.LaunchOrder()}
+}
 
 // lead takes the manager's Lease again and again and works while it is held.
 func (m *manager) lead(ctx context.Context) {
@@ -48,7 +50,7 @@ func (m *manager) term(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	held, err := cluster.Acquire(ctx, api, keys.InstallNamespace, keys.ManagerLease, m.holder, "manager", time.Now)
+	held, err := cluster.Acquire(ctx, api, m.leaseNamespace, keys.ManagerLease, m.holder, "manager", time.Now)
 	if err != nil {
 		return err
 	}
@@ -131,7 +133,7 @@ func (m *manager) driveServed(ctx context.Context, client *cluster.Client, serve
 			}
 		}
 	})
-	return session.Hosted(looping, served...)
+	return session.Hosted(looping, m.watched, served...)
 }
 
 func same(a, b reconcile.Served) bool {

@@ -16,7 +16,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	ctrlwebhook "sigs.k8s.io/controller-runtime/pkg/webhook"
@@ -45,8 +44,11 @@ type manager struct {
 	meters *meters
 	keeper *certs.Keeper
 	holder string
-	// registrations are the webhook configurations to keep; tests have their own.
-	registrations registrations
+	// What follows is fixed; tests, which share a cluster, have their own: the namespace of the Lease, the namespace whose
+	// workloads are driven (empty for all), the namespaces that admission leaves alone, what has to trust our certificates.
+	leaseNamespace, watched string
+	left                    []string
+	registrations           registrations
 }
 
 // registrations name what has to trust our certificates.
@@ -148,7 +150,7 @@ func (m *manager) serveWebhooks(ctx context.Context) error {
 		}},
 	})
 	for path, handler := range webhook.Handlers(webhook.Options{
-		Gates: m.gates, Left: []string{m.flags.namespace, metav1.NamespaceSystem}, Strict: m.flags.podFailure == podFailureFail,
+		Gates: m.gates, Left: m.left, Strict: m.flags.podFailure == podFailureFail,
 		FindPod: podFinder(api), Observe: m.meters.answered, Log: m.log,
 	}) {
 		server.Register(path, handler)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/apis/features"
@@ -97,6 +98,7 @@ func (f *managerFlags) manager(logger *slog.Logger) (*manager, error) {
 	config.UserAgent = "kruise-agent/" + buildVersion()
 	return &manager{
 		flags: *f, gates: gates, config: config, log: logger, health: newHealth(partCertificates, partServer),
+		leaseNamespace: keys.InstallNamespace, left: []string{f.namespace, metav1.NamespaceSystem},
 		registrations: registrations{
 			mutating: []string{keys.MutatingConfiguration}, validating: []string{keys.ValidatingConfiguration}, crds: webhook.ConvertedCRDs(),
 		},

@@ -48,11 +48,10 @@ func (s *Session) All(ctx context.Context, namespace string, kinds ...Served) er
 	return s.all(ctx, held, namespace, kinds)
 }
 
-// Hosted is All for the manager in the cluster: it drives everything while the caller holds the manager's Lease, whose
-// holder has to be s.Holder, and renews it. Foreground loops have to make room for it, and their subjects are left to them
-// until they have done so.
-func (s *Session) Hosted(ctx context.Context, kinds ...Served) error {
-	return s.all(ctx, nil, "", kinds)
+// Hosted is All for the manager in the cluster, while the caller holds the manager's Lease as s.Holder and renews it.
+// Foreground loops have to make room for it, and their subjects are left to them until they have done so.
+func (s *Session) Hosted(ctx context.Context, namespace string, kinds ...Served) error {
+	return s.all(ctx, nil, namespace, kinds)
 }
 
 // StoppedError says that a loop for all subjects had to end.

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/apis/keys"
+	"github.com/kubectl-kruise/kubectl-kruise/pkg/engine/launchorder"
 )
 
 const (
@@ -45,7 +46,7 @@ func (p *pipeline) handle(_ context.Context, req admission.Request) (admission.R
 	if err := json.Unmarshal(req.Object.Raw, pod); err != nil {
 		return admission.Errored(http.StatusBadRequest, fmt.Errorf("the object is no pod: %w", err)), nil
 	}
-	at := Situation{Namespace: req.Namespace, DryRun: req.DryRun != nil && *req.DryRun, Gates: p.Gates, Suffix: rand.String(5)}
+	at := Situation{Namespace: req.Namespace, DryRun: req.DryRun != nil && *req.DryRun, Gates: p.Gates, Suffix: rand.String(launchorder.SuffixLength)}
 	out, missed, warnings, err := p.run(pod, at)
 	if err != nil {
 		return admission.Denied(err.Error()), missed
