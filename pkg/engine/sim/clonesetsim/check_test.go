@@ -2,6 +2,7 @@ package clonesetsim_test
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"reflect"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/apis/apps/v1beta1"
@@ -63,8 +65,9 @@ type knowledge struct {
 	update string        // the hash of the update revision
 	// excused is how many pods were marked for deletion and unavailable: their loss is not the driver's doing.
 	excused int
-	// broken is how many unavailable pods the update revision had, begun how many updates followed from the plan.
-	broken, begun int
+	// broken is how many unavailable pods the update revision had, begun how many updates followed from the plan; the same for
+	// the way back and all other revisions.
+	broken, begun, brokenBack, begunBack int
 	// down is how many pods count against the scale limit.
 	down int
 }
@@ -92,6 +95,14 @@ type checker struct {
 	// made says which driver created a pod.
 	made map[types.UID]string
 	last *cloneset.Plan
+	// fault is the first that was wrong with a plan.
+	fault error
+}
+
+func (k *checker) fail(err error) {
+	if k.fault == nil {
+		k.fault = err
+	}
 }
 
 type taken struct {
@@ -164,9 +175,14 @@ func (k *checker) planned(driver string, v *sim.View, p *cloneset.Plan) error {
 		}
 		if hash(pod) == know.update {
 			know.broken++
+		} else {
+			know.brokenBack++
 		}
 	}
 	k.knows[driver] = know
+	if err := reuses(set, v, p); err != nil {
+		return err
+	}
 	if p.Done && !p.Empty() {
 		return fmt.Errorf("a plan that is done has actions: %v", p.Actions())
 	}
@@ -216,6 +232,9 @@ func (k *checker) wrote(w sim.Write) error {
 		if missing := k.missingClaim(after); missing != "" {
 			return fmt.Errorf("%s creates %s before its claim %s", w.By, after.Name, missing)
 		}
+		if other := k.sharesClaim(after); other != "" {
+			return fmt.Errorf("%s creates %s with the claim of %s", w.By, after.Name, other)
+		}
 		return k.created(w.By, know, after)
 	}
 	if w.Action.Verb == plan.Delete && before.DeletionTimestamp == nil && k.set().Spec.Lifecycle != nil && before.Labels[holdDelete] != "" && isActive(before) {
@@ -242,6 +261,9 @@ func (k *checker) wrote(w sim.Write) error {
 		return nil
 	}
 	if err := k.containers(know, before, after); err != nil {
+		return err
+	}
+	if err := k.normal(w.By, before, after); err != nil {
 		return err
 	}
 	return k.moved(w.By, know, before, after)
@@ -349,7 +371,7 @@ func (k *checker) moved(by string, know *knowledge, before, after *corev1.Pod) e
 		return fmt.Errorf("%s moves %s back without the gate", by, before.Name)
 	}
 	if back {
-		return nil
+		return k.movedBack(by, know, before)
 	}
 	// The next update waits for the ones before, also where it costs nothing because the pod is down anyway (PF-CS-5).
 	know.begun++
@@ -372,6 +394,95 @@ func (k *checker) moved(by string, know *knowledge, before, after *corev1.Pod) e
 	}
 	if len(kept)+unseen < know.partition {
 		return fmt.Errorf("%s updates %s: %d old pods are left (%d lost unseen), partition %d", by, before.Name, len(kept), unseen, know.partition)
+	}
+	return nil
+}
+
+// movedBack: a pod goes back only if more are updated than the partition allows, and at the pace of every other update.
+func (k *checker) movedBack(by string, know *knowledge, before *corev1.Pod) error {
+	know.begunBack++
+	if room := know.room(before); know.brokenBack+know.begunBack > room {
+		return fmt.Errorf("%s moves %s back: %d pods of other revisions are unavailable and %d were begun, room for %d",
+			by, before.Name, know.brokenBack, know.begunBack, room)
+	}
+	isNew := func(p *corev1.Pod) bool { return hash(p) == know.update && !know.specified(p) }
+	kept, unseen := map[types.UID]bool{}, 0
+	for _, p := range pods(k.c) {
+		if isNew(p) {
+			kept[p.UID] = true
+		}
+	}
+	for _, p := range know.pods {
+		if isNew(p) && !kept[p.UID] && !k.ownDoing(k.moves, by, p) && !k.ownDoing(k.took, by, p) {
+			unseen++
+		}
+	}
+	if len(kept)+unseen < know.replicas-know.partition {
+		return fmt.Errorf("%s moves %s back: %d updated pods are left (%d lost unseen), replicas %d and partition %d",
+			by, before.Name, len(kept), unseen, know.replicas, know.partition)
+	}
+	return nil
+}
+
+// reuses: where claims are reused, a pod with a new id is made only when no claims are left over.
+func reuses(set *v1beta1.CloneSet, v *sim.View, p *cloneset.Plan) error {
+	if !set.Spec.ScaleStrategy.EnablePVCReuse || len(set.Spec.VolumeClaimTemplates) == 0 {
+		return nil
+	}
+	taken, free := map[string]bool{}, map[string]bool{}
+	for _, obj := range v.List(plan.PodKind) {
+		taken[strings.TrimPrefix(obj.GetName(), setName+"-")] = true
+	}
+	for _, obj := range v.List(plan.ClaimKind) {
+		owned := slices.ContainsFunc(obj.GetOwnerReferences(), func(o metav1.OwnerReference) bool { return o.UID == set.UID })
+		if id := obj.GetLabels()[keys.InstanceIDLabel]; owned && obj.GetDeletionTimestamp() == nil && !taken[id] {
+			free[id] = true
+		}
+	}
+	fresh := ""
+	for _, a := range p.Actions() {
+		if a.Verb != plan.Create || a.On.Kind != plan.PodKind {
+			continue
+		}
+		if id := a.Object.GetLabels()[keys.InstanceIDLabel]; free[id] {
+			delete(free, id)
+		} else {
+			fresh = id
+		}
+	}
+	if fresh != "" && len(free) > 0 {
+		return fmt.Errorf("a pod with the new id %s is made although the claims of %v are left over", fresh, slices.Sorted(maps.Keys(free)))
+	}
+	return nil
+}
+
+// sharesClaim names another pod, whatever its phase, that mounts a claim of this one; empty if there is none.
+func (k *checker) sharesClaim(pod *corev1.Pod) string {
+	for _, obj := range k.c.List(plan.PodKind) {
+		other := obj.(*corev1.Pod)
+		if other.UID == pod.UID {
+			continue
+		}
+		for i := range pod.Spec.Volumes {
+			for j := range other.Spec.Volumes {
+				a, b := pod.Spec.Volumes[i].PersistentVolumeClaim, other.Spec.Volumes[j].PersistentVolumeClaim
+				if a != nil && b != nil && a.ClaimName == b.ClaimName {
+					return other.Name
+				}
+			}
+		}
+	}
+	return ""
+}
+
+// normal: a new pod becomes Normal only with its hook's mark.
+func (k *checker) normal(by string, before, after *corev1.Pod) error {
+	l := k.set().Spec.Lifecycle
+	if l == nil || l.PreNormal == nil || after.Labels[keys.LifecycleStateLabel] != keys.StateNormal {
+		return nil
+	}
+	if before.Labels[keys.LifecycleStateLabel] == keys.StatePreparingNormal && before.Labels[markNormal] == "" {
+		return fmt.Errorf("%s makes %s Normal before its hook has marked it", by, before.Name)
 	}
 	return nil
 }

@@ -48,19 +48,23 @@ type setSpec struct {
 }
 
 // hooks say which lifecycle hooks a set has. Somebody answers them after a while.
-type hooks struct{ preDelete, inPlaceUpdate, notReady, exclude bool }
+type hooks struct{ preDelete, inPlaceUpdate, preNormal, notReady, exclude bool }
 
 // The marks of hooks on pods.
 const (
 	holdDelete = "hold-delete"
 	holdUpdate = "hold-update"
+	markNormal = "mark-normal"
 )
 
 func (h hooks) lifecycle() *v1beta1.Lifecycle {
-	if !h.preDelete && !h.inPlaceUpdate {
+	if !h.preDelete && !h.inPlaceUpdate && !h.preNormal {
 		return nil
 	}
 	l := &v1beta1.Lifecycle{}
+	if h.preNormal {
+		l.PreNormal = &v1beta1.LifecycleHook{LabelsHandler: map[string]string{markNormal: "yes"}}
+	}
 	if h.preDelete {
 		l.PreDelete = &v1beta1.LifecycleHook{LabelsHandler: map[string]string{holdDelete: "yes"}, MarkPodNotReady: h.notReady}
 	}
@@ -93,6 +97,13 @@ func (h hooks) answers() []sim.Stage {
 			Next:  func(_ sim.Body, pod *corev1.Pod) { relabel(pod, key, add) }}
 	}
 	var list []sim.Stage
+	if h.preNormal {
+		// A pod does one thing after the other, so the mark waits for what makes it ready.
+		mark := stage("mark-normal", keys.StatePreparingNormal, markNormal, true)
+		due := mark.Match
+		mark.Match = func(b sim.Body) bool { return due(b) && isReady(b.Pod) }
+		list = append(list, mark)
+	}
 	if h.preDelete {
 		list = append(list, stage("let-delete", keys.StatePreparingDelete, holdDelete, false))
 	}
@@ -101,6 +112,15 @@ func (h hooks) answers() []sim.Stage {
 			stage("mark-updated", keys.StateUpdated, holdUpdate, true))
 	}
 	return list
+}
+
+func isReady(pod *corev1.Pod) bool {
+	for i := range pod.Status.Conditions {
+		if c := &pod.Status.Conditions[i]; c.Type == corev1.PodReady {
+			return c.Status == corev1.ConditionTrue
+		}
+	}
+	return false
 }
 
 // step is something that people or the cluster do at a time. What n and span mean depends on what.

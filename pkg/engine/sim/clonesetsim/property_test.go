@@ -25,8 +25,10 @@ type family struct {
 	onDelete bool
 	// late: there is one update, long after everything has come to rest.
 	late bool
-	// hooks and claims: sets have them.
-	hooks, claims bool
+	// hooks and claims: sets have them; reuse: claims are reused.
+	hooks, claims, reuse bool
+	// tight: nothing may be unavailable. back: the gate for the way back is on.
+	tight, back bool
 }
 
 var (
@@ -43,6 +45,10 @@ var (
 	hooked = []deed{setImage, setImage, setReplicas, setReplicas, setPartition, setPaused, specify, specifyName, unspecify, crash, unready, deletePod}
 	every  = []deed{setImage, setEnv, setReplicas, setPartition, setUnavailable, setSurge, setPaused, setPolicy, specify, specifyName,
 		unspecify, crash, unready, failPod, deletePod, loseLabel, nodeGone, badImage}
+
+	losing   = []deed{setImage, setReplicas, setReplicas, deletePod, deletePod, deletePod, failPod, nodeGone, loseLabel, specify}
+	choosing = []deed{setImage, setReplicas, setPartition, setSurge, specify, specify, specify, specifyName, specifyName, unspecify, crash}
+	going    = []deed{setImage, setImage, setPartition, setPartition, setPartition, setReplicas, setUnavailable, specify, crash, unready}
 
 	writes = []sim.FaultKind{sim.FailWrite, sim.LoseAnswer, sim.LoseRequest, sim.Collide}
 	single = []sim.FaultKind{sim.FailWrite, sim.LoseAnswer, sim.LoseRequest, sim.Collide, sim.DieBefore, sim.DieAfter, sim.HandOver, sim.LoseWatch}
@@ -65,6 +71,9 @@ var families = []family{
 	{name: "on delete", policies: either, surge: noSurge, deeds: rough, faults: writes, onDelete: true},
 	{name: "hooks", policies: either, surge: append(noSurge, surges...), deeds: hooked, faults: single, hooks: true},
 	{name: "claims", policies: either, surge: append(noSurge, surges...), deeds: rough, faults: single, claims: true},
+	{name: "claims, reused", policies: either, surge: append(noSurge, surges...), deeds: losing, faults: single, claims: true, reuse: true},
+	{name: "surge, chosen pods", policies: either, surge: surges, deeds: choosing, faults: single, tight: true},
+	{name: "way back", policies: either, surge: append(noSurge, surges...), deeds: going, faults: single, back: true},
 	{name: "second driver", policies: either, surge: append(noSurge, surges...), deeds: every, faults: twins},
 }
 
@@ -99,7 +108,7 @@ func (f *family) draw(t *rapid.T) *history {
 		drawSeed.Draw(t, "salt")
 	}
 	h := &history{
-		seed: uint64(drawSeed.Draw(t, "seed")), rollback: drawRare.Draw(t, "rollback") == 7,
+		seed: uint64(drawSeed.Draw(t, "seed")), rollback: f.back || drawRare.Draw(t, "rollback") == 7,
 		lag: drawLag.Draw(t, "lag"), interval: drawInterval.Draw(t, "interval"), write: drawWriteTime.Draw(t, "write time"),
 		pace: paces[drawPace.Draw(t, "pace")],
 	}
@@ -114,6 +123,9 @@ func (f *family) draw(t *rapid.T) *history {
 		s.policy = rapid.SampledFrom(f.policies).Draw(t, "policy")
 	}
 	s.surge = value(rapid.SampledFrom(f.surge).Draw(t, "maxSurge"))
+	if f.tight {
+		s.unavailable = value("0")
+	}
 	if isZero(s.unavailable) && (s.surge == nil || isZero(s.surge)) {
 		s.unavailable = value("1")
 	}
@@ -128,10 +140,11 @@ func (f *family) draw(t *rapid.T) *history {
 		s.containers = 2
 	}
 	if f.hooks {
-		s.hooks = hooks{drawBool.Draw(t, "preDelete"), drawBool.Draw(t, "inPlaceUpdate"), drawRare.Draw(t, "not ready") == 7, drawRare.Draw(t, "exclude") == 7}
+		s.hooks = hooks{drawBool.Draw(t, "preDelete"), drawBool.Draw(t, "inPlaceUpdate"), drawRare.Draw(t, "preNormal") < 2,
+			drawRare.Draw(t, "not ready") == 7, drawRare.Draw(t, "exclude") == 7}
 	}
 	if f.claims {
-		s.claims, s.reuse = 1+drawSmall.Draw(t, "claims")/3, drawBool.Draw(t, "reuse")
+		s.claims, s.reuse = 1+drawSmall.Draw(t, "claims")/3, f.reuse || drawBool.Draw(t, "reuse")
 	}
 	if f.late {
 		h.steps = []step{{at: late, what: setImage, n: 2}}
