@@ -100,7 +100,7 @@ func (t *Target) follow(ctx context.Context, events <-chan event.Event) error {
 			failures = append(failures, e.ValidationEvent.Error)
 		case event.ApplyType:
 			if e.ApplyEvent.Error != nil {
-				failures = append(failures, fmt.Errorf("apply %s: %w", words(e.ApplyEvent.Identifier), e.ApplyEvent.Error))
+				failures = append(failures, fmt.Errorf("apply %s: %s", words(e.ApplyEvent.Identifier), plain(e.ApplyEvent.Error)))
 			}
 		case event.PruneType:
 			if e.PruneEvent.Error != nil {
@@ -124,6 +124,16 @@ func (t *Target) follow(ctx context.Context, events <-chan event.Event) error {
 		return &notReadyError{slices.Compact(late)}
 	}
 	return nil
+}
+
+// plain is what an apply failed of, in one line, with our own way out of a conflict instead of kubectl's.
+func plain(err error) string {
+	text, advice, conflict := strings.Cut(err.Error(), "\nPlease review the fields above")
+	text = strings.Join(strings.Fields(text), " ")
+	if conflict && advice != "" {
+		text += "; take these fields with --force-conflicts"
+	}
+	return text
 }
 
 // joined makes one error of several, in one line; nil when there is none.

@@ -3,7 +3,6 @@ package install
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -11,7 +10,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/apis/keys"
 )
@@ -41,10 +39,10 @@ func (t *Target) back(ctx context.Context, p *Present, namespace string) (Moved,
 		return moved, err
 	}
 	for _, crd := range last {
-		if err := t.replace(ctx, crd); err != nil {
+		if err := t.disown(ctx, crd.GetName()); err != nil {
 			return moved, err
 		}
-		if err := t.define(ctx, crd); err != nil { // so that the fields are ours and only these
+		if err := t.define(ctx, crd); err != nil {
 			return moved, err
 		}
 	}
@@ -100,32 +98,27 @@ func (t *Target) define(ctx context.Context, crd *unstructured.Unstructured) err
 	return nil
 }
 
-// replace sets the whole spec of a definition in one write. An apply alone would leave the CA in it, which the manager
-// owns too, and a definition that does not convert must not have one. Nor may there be a moment in which both versions are
-// served and nothing converts: the API server would prune.
-func (t *Target) replace(ctx context.Context, crd *unstructured.Unstructured) error {
+// disown takes all fields of a definition's spec from others than us, who share the CA with the manager. Otherwise an apply
+// would leave the CA in it, and a definition that does not convert must not have one. To take versions and conversion away
+// one by one is no way: while both versions are served and nothing converts, the API server prunes.
+func (t *Target) disown(ctx context.Context, name string) error {
 	for {
-		live, err := t.get(ctx, crdResource, "", crd.GetName())
+		live, err := t.get(ctx, crdResource, "", name)
 		if err != nil || live == nil {
 			return err
 		}
-		live.Object["spec"] = runtime.DeepCopyJSONValue(crd.Object["spec"])
-		live.SetLabels(without(live.GetLabels(), keys.ManagedByLabel, partOfLabel))
-		live.SetAnnotations(without(live.GetAnnotations(), owningInventory))
+		live.SetManagedFields(slices.DeleteFunc(live.GetManagedFields(), func(f metav1.ManagedFieldsEntry) bool {
+			return f.Subresource == "" && (f.Manager != keys.FieldManager || f.Operation != metav1.ManagedFieldsOperationApply)
+		}))
 		_, err = t.at(crdResource, "").Update(ctx, live, metav1.UpdateOptions{FieldManager: keys.FieldManager})
 		if apierrors.IsConflict(err) && ctx.Err() == nil {
 			continue
 		}
 		if err != nil {
-			return fmt.Errorf("take %s back to %s: %w", crd.GetName(), alpha, err)
+			return fmt.Errorf("take %s back to %s: %w", name, alpha, err)
 		}
 		return nil
 	}
-}
-
-func without(all map[string]string, names ...string) map[string]string {
-	maps.DeleteFunc(all, func(k, _ string) bool { return slices.Contains(names, k) })
-	return all
 }
 
 // tidy removes what the running pair has made besides, and the namespaces unless others have something in them.

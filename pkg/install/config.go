@@ -5,6 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/kubectl-kruise/kubectl-kruise/pkg/apis/features"
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/apis/keys"
 )
 
@@ -96,7 +97,11 @@ func Manifests(config Config, stage Stage) ([]runtime.Object, error) {
 		list = append(list, daemonSet(config))
 	}
 	if stage == Complete {
-		list = append(list, mutating(config), validating(config))
+		gates, err := features.Parse(config.FeatureGates)
+		if err != nil {
+			return nil, fmt.Errorf("feature gates: %w", err)
+		}
+		list = append(list, mutating(config, gates.Enabled(features.PodWebhook)), validating(config))
 	}
 	return list, nil
 }

@@ -70,22 +70,29 @@ var (
 	trust = []string{"get", "patch"}
 )
 
-// managerRules are the rights of the loop and of the webhook in the whole cluster.
-func managerRules() []rbacv1.PolicyRule {
+// rolloutRules are the rights of whoever drives, in the namespaces that are driven.
+func rolloutRules() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{
 		rule("apps.kruise.io", []string{"get", "list", "watch", "patch"}, "clonesets"),
 		rule("apps.kruise.io", []string{"patch"}, "clonesets/status"),
-		rule("apps.kruise.io", []string{"update"}, "clonesets/finalizers"),
 		rule("", own, "pods"),
-		rule("", []string{"patch"}, "pods/status", "pods/resize"),
+		rule("", []string{"patch"}, "pods/status"),
 		rule("", own, "persistentvolumeclaims"),
 		rule("apps", own, "controllerrevisions"),
 		rule("coordination.k8s.io", []string{"get", "list", "watch", "create", "patch"}, "leases"),
 		rule("", []string{"create", "patch"}, "events"),
+	}
+}
+
+// managerRules are the rights of the loop and of the webhook in the whole cluster. Finalizers are only asked for where the
+// admission plugin OwnerReferencesPermissionEnforcement is on.
+func managerRules() []rbacv1.PolicyRule {
+	return append(rolloutRules(),
+		rule("apps.kruise.io", []string{"update"}, "clonesets/finalizers"),
 		named(rule("apiextensions.k8s.io", trust, "customresourcedefinitions"), "clonesets.apps.kruise.io"),
 		named(rule("admissionregistration.k8s.io", trust, "mutatingwebhookconfigurations"), keys.MutatingConfiguration),
 		named(rule("admissionregistration.k8s.io", trust, "validatingwebhookconfigurations"), keys.ValidatingConfiguration),
-	}
+	)
 }
 
 // certificateRules are the rights to keep the webhook's key pairs.

@@ -9,6 +9,8 @@ import (
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/apis/keys"
 )
 
+const podWebhook = "mpod.kb.io"
+
 // How long the API server waits for an answer (workloadspread.md C3).
 const (
 	podTimeout  int32 = 10
@@ -33,11 +35,12 @@ var (
 	}
 )
 
-func mutating(config Config) *admissionv1.MutatingWebhookConfiguration {
-	return &admissionv1.MutatingWebhookConfiguration{
+// mutating registers the kinds' webhook and, unless its gate is off, that of pods.
+func mutating(config Config, pods bool) *admissionv1.MutatingWebhookConfiguration {
+	list := &admissionv1.MutatingWebhookConfiguration{
 		TypeMeta: mutatingType, ObjectMeta: metav1.ObjectMeta{Name: keys.MutatingConfiguration, Labels: labels()},
 		Webhooks: []admissionv1.MutatingWebhook{{
-			Name: "mpod.kb.io", ClientConfig: server(config, keys.MutatePodPath),
+			Name: podWebhook, ClientConfig: server(config, keys.MutatePodPath),
 			Rules:                   rulesFor(corev1.GroupName, []string{"v1"}, "pods", admissionv1.Create),
 			NamespaceSelector:       elsewhere(config),
 			FailurePolicy:           ptr.To(admissionv1.FailurePolicyType(config.PodFailurePolicy)),
@@ -55,6 +58,10 @@ func mutating(config Config) *admissionv1.MutatingWebhookConfiguration {
 			AdmissionReviewVersions: reviewVersions,
 		}},
 	}
+	if !pods {
+		list.Webhooks = list.Webhooks[1:]
+	}
+	return list
 }
 
 func validating(config Config) *admissionv1.ValidatingWebhookConfiguration {

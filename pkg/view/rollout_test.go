@@ -127,7 +127,7 @@ func TestTheDocumentNamesTheFieldsOfTheJSONForms(t *testing.T) {
 		}
 	}
 	fields := map[string]bool{}
-	for kind, v := range map[string]any{"Rollout": Rollout{}, "Version": Version{}, "Outlook": Outlook{}, "Reasons": Reasons{}, "History": History{}, "Event": Entry{}} {
+	for kind, v := range map[string]any{"Rollout": Rollout{}, "Version": Version{}, "Outlook": Outlook{}, "Reasons": Reasons{}, "History": History{}, "Event": Entry{}, "Check": Check{}} {
 		collect(fields, kind, reflect.TypeOf(v))
 	}
 	if diff := cmp.Diff(fields, documented); diff != "" {
