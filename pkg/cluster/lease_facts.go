@@ -88,8 +88,10 @@ func leaseNames(namespace, lease string) []leaseName {
 }
 
 // ReadLeases reads the Leases that decide who drives a subject whose own Lease has the given name, and whether the
-// webhooks of OpenKruise are there. Leases of the install namespace that may not be read are listed as unreadable; one of
-// the subject's namespace that may not be read is an error, because to drive without it is impossible.
+// webhooks of OpenKruise are there; ours have the same name and our mark. Who may not read them is taken to have none
+// before them: the webhooks themselves refuse their writes then. Leases of the install namespace that may not be read are
+// listed as unreadable; one of the subject's namespace that may not be read is an error, because to drive without it is
+// impossible.
 func ReadLeases(ctx context.Context, api Getter, namespace, lease string) (*LeaseFacts, error) {
 	names := leaseNames(namespace, lease)
 	states, errs := make([]*LeaseState, len(names)), make([]error, len(names))
@@ -106,8 +108,8 @@ func ReadLeases(ctx context.Context, api Getter, namespace, lease string) (*Leas
 		})
 	}
 	wg.Go(func() {
-		_, err := api.Get(ctx, webhookKind, "", openKruiseWebhooks)
-		webhooks = err == nil
+		obj, err := api.Get(ctx, webhookKind, "", keys.MutatingConfiguration)
+		webhooks = err == nil && obj.GetLabels()[keys.ManagedByLabel] != keys.FieldManager
 	})
 	wg.Wait()
 	facts := &LeaseFacts{Webhooks: webhooks}
@@ -123,7 +125,3 @@ func ReadLeases(ctx context.Context, api Getter, namespace, lease string) (*Leas
 	}
 	return facts, nil
 }
-
-// openKruiseWebhooks is the configuration that OpenKruise's installation brings. Who may not read it is taken to have none
-// before them: the webhooks themselves refuse their writes then.
-const openKruiseWebhooks = "kruise-mutating-webhook-configuration"
