@@ -37,6 +37,9 @@ func (k Kind) APIVersion() string {
 var LeaseKind = schema.GroupKind{Group: "coordination.k8s.io", Kind: "Lease"}
 
 // eventKind is the kind of what the Recorder writes.
+// NodeKind is the kind of nodes, of which only labels are read.
+var NodeKind = schema.GroupKind{Kind: "Node"}
+
 var eventKind = schema.GroupKind{Kind: "Event"}
 
 var webhookKind = schema.GroupKind{Group: "admissionregistration.k8s.io", Kind: "MutatingWebhookConfiguration"}
@@ -54,6 +57,11 @@ func builtinKinds() []Kind {
 			GroupKind: plan.ClaimKind, Version: "v1", Resource: "persistentvolumeclaims", AddToScheme: corev1.AddToScheme,
 			New:     func() plan.Object { return &corev1.PersistentVolumeClaim{} },
 			NewList: func() runtime.Object { return &corev1.PersistentVolumeClaimList{} },
+		},
+		{
+			GroupKind: NodeKind, Version: "v1", Resource: "nodes", AddToScheme: corev1.AddToScheme,
+			New:     func() plan.Object { return &corev1.Node{} },
+			NewList: func() runtime.Object { return &corev1.NodeList{} },
 		},
 		{
 			GroupKind: eventKind, Version: "v1", Resource: "events", AddToScheme: corev1.AddToScheme,

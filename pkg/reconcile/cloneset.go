@@ -5,6 +5,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
@@ -33,10 +34,11 @@ func CloneSet() *Kind {
 			{GroupKind: plan.ControllerRevisionKind, Selector: cloneSetSelector, Ownerless: true},
 			{GroupKind: plan.ClaimKind, Selector: claimSelector, Needed: hasClaimTemplates},
 		},
-		Lazy:      []string{cloneset.StageNames, cloneset.StageStatus, cloneset.StageTrim},
-		Finishing: []string{cloneset.StageRefresh, cloneset.StageStatus},
-		New:       func(s Settings) Planner { return &cloneSetPlanner{settings: s} },
-		Reached:   cloneSetReached,
+		Lazy:       []string{cloneset.StageNames, cloneset.StageStatus, cloneset.StageTrim},
+		Finishing:  []string{cloneset.StageRefresh, cloneset.StageStatus},
+		NeedsNodes: spreads,
+		New:        func(s Settings) Planner { return &cloneSetPlanner{settings: s} },
+		Reached:    cloneSetReached,
 	}
 }
 
@@ -88,6 +90,9 @@ type cloneSetPlanner struct {
 	revisions map[types.UID]*revision.Facts
 	template  *revision.Facts
 	of        templateKey
+	// refused has the server's words for pods that it did not resize, for the template of refusedFor.
+	refused    map[types.UID]string
+	refusedFor templateKey
 }
 
 type podFacts struct {
@@ -109,7 +114,7 @@ func (p *cloneSetPlanner) Decide(scene Scene) (*Decision, error) {
 	world := cloneset.World{
 		Now: scene.Now, Gates: p.settings.Gates, Set: set, OwnerAPIVersion: p.settings.APIVersion, Names: cloneset.Names(scene.Seed),
 		Template: p.templateFacts(set), Pods: p.podsOf(scene), Revisions: p.revisionsOf(scene),
-		Claims: claimsOf(scene),
+		Claims: claimsOf(scene), Resize: p.settings.Resize, Refused: p.refusals(scene, set), NodeLabels: scene.NodeLabels,
 	}
 	for _, failure := range scene.Failures {
 		world.Failures = append(world.Failures, cloneset.Failure{Stage: failure.Stage, Message: failure.Err.Error()})
@@ -119,6 +124,25 @@ func (p *cloneSetPlanner) Decide(scene Scene) (*Decision, error) {
 		return nil, err
 	}
 	return &Decision{Plan: &out.Plan, Counts: cloneSetCounts(set, &out.Status)}, nil
+}
+
+// refusals remembers which pods the server refused to resize, as long as the spec stays what it is: the same would be
+// refused again. A failure that may pass is none.
+func (p *cloneSetPlanner) refusals(scene Scene, set *v1beta1.CloneSet) map[types.UID]string {
+	if of := (templateKey{set.UID, set.Generation}); p.refusedFor != of {
+		p.refused, p.refusedFor = nil, of
+	}
+	for _, f := range scene.Failures {
+		refused := apierrors.IsInvalid(f.Err) || apierrors.IsForbidden(f.Err) || apierrors.IsNotFound(f.Err) || apierrors.IsBadRequest(f.Err)
+		if f.Action.Subresource != plan.ResizeSubresource || !refused {
+			continue
+		}
+		if p.refused == nil {
+			p.refused = map[types.UID]string{}
+		}
+		p.refused[f.Action.On.UID] = cluster.Explain(f.Err).Error()
+	}
+	return p.refused
 }
 
 // templateFacts are nil when the template cannot be understood; the planner finds the words for it.

@@ -24,6 +24,8 @@ type Kind struct {
 	Cluster func(version string) (cluster.Kind, error)
 	// Concerns says which objects of the kind are subjects of a loop for all; nil means every one.
 	Concerns func(subject plan.Object) bool
+	// NeedsNodes says that the labels of nodes matter to a subject; nil means never.
+	NeedsNodes func(subject plan.Object) bool
 	// Component is the source of its events.
 	Component string
 	// Parts are the kinds of objects that belong to a subject.
@@ -76,6 +78,8 @@ type Scene struct {
 	Seed uint64
 	// Failures are the actions of the last plan that failed or had no answer.
 	Failures []cluster.Outcome
+	// NodeLabels are the labels of nodes by name, where the kind needs them and they may be read.
+	NodeLabels map[string]map[string]string
 }
 
 // Decision is a plan with the numbers to show.

@@ -211,7 +211,7 @@ func TestAnotherGoesOnBetweenTwoLevels(t *testing.T) {
 		s.API = first
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
-		go func() { ended <- s.Hosted(ctx, reconcile.Served{Kind: reconcile.LaunchOrder(), APIVersion: "v1"}) }()
+		go func() { ended <- s.Hosted(ctx, "", reconcile.Served{Kind: reconcile.LaunchOrder(), APIVersion: "v1"}) }()
 		until(t, "the first level", func() bool { return b.order()["first"] == 1 })
 		first.die()
 		cancel()

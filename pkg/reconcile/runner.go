@@ -63,7 +63,7 @@ type runner struct {
 func (s *Session) runner(t Target, uid types.UID, v *sight, tell *teller, events *cluster.Recorder) *runner {
 	r := &runner{
 		session: s, target: t, uid: uid, sight: v, teller: tell, seed: s.Random(), wake: make(chan struct{}, 1),
-		planner: t.New(Settings{Gates: s.Gates, APIVersion: t.APIVersion}),
+		planner: t.New(Settings{Gates: s.Gates, APIVersion: t.APIVersion, Resize: s.Resize}),
 	}
 	r.exec = &cluster.Executor{API: s.API, Overlay: v.mirrors, Events: events, Parallel: s.Parallel, Told: r.told}
 	return r
@@ -123,6 +123,9 @@ func (r *runner) look(ctx context.Context) look {
 	scene := Scene{Now: r.session.Now(), Subject: subject, Parts: parts, Seed: r.seed, Failures: r.failures}
 	if err := r.ask(ctx, &scene); err != nil {
 		return look{err: err}
+	}
+	if r.target.NeedsNodes != nil && r.target.NeedsNodes(subject) {
+		scene.NodeLabels = r.sight.nodes.of(ctx, r.session.API, parts[plan.PodKind], scene.Now)
 	}
 	began := time.Now()
 	decision, err := r.planner.Decide(scene)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/apis/features"
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/cluster"
+	"github.com/kubectl-kruise/kubectl-kruise/pkg/engine/inplace"
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/engine/plan"
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/view"
 )
@@ -39,6 +40,8 @@ type Session struct {
 	Holder string
 	// Mode decides who drives where Leases may not be read. The zero value lets the Leases decide.
 	Mode cluster.Mode
+	// Resize is how the server changes the resources of running pods; the zero value leaves them as they are.
+	Resize inplace.ResizeMode
 	// Parallel limits the writes at a time for one subject; 0 is the executor's default.
 	Parallel int
 	// Tell hears of what happens, one event at a time and in order. It may be nil. A reader that is slow or gone holds

@@ -22,6 +22,7 @@ type sight struct {
 	subjects *cluster.Mirror
 	parts    map[schema.GroupKind]*cluster.Mirror
 	mirrors  cluster.Mirrors
+	nodes    nodes
 	// watched are the mirrors that are run.
 	watched cluster.Mirrors
 	// also hears of each change of a kind of parts, with its mirror locked. It is set before the mirrors run.

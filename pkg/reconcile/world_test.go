@@ -29,6 +29,8 @@ import (
 type world struct {
 	t      *testing.T
 	server *clustertest.Server
+	// node places pods; nil puts all on one node.
+	node func(*corev1.Pod) string
 	// sick pods never become ready.
 	sick func(*corev1.Pod) bool
 	// hold says that a container cannot be created yet; nil holds none.
@@ -97,6 +99,9 @@ func isReady(pod *corev1.Pod) bool {
 // run is one look of the kubelet at a pod: containers run their image, and the pod is ready when its gates are.
 func (w *world) run(pod *corev1.Pod) {
 	pod.Spec.NodeName, pod.Status.Phase = "node", corev1.PodRunning
+	if w.node != nil {
+		pod.Spec.NodeName = w.node(pod)
+	}
 	if pod.Status.ContainerStatuses == nil {
 		pod.Status.ContainerStatuses = make([]corev1.ContainerStatus, len(pod.Spec.Containers))
 	}

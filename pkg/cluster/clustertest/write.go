@@ -31,6 +31,8 @@ func keyOf(obj plan.Object) key {
 	switch obj.(type) {
 	case *corev1.Pod:
 		k.kind = plan.PodKind
+	case *corev1.Node:
+		k.kind = cluster.NodeKind
 	case *corev1.PersistentVolumeClaim:
 		k.kind = plan.ClaimKind
 	case *corev1.ConfigMap:

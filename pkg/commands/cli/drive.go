@@ -33,11 +33,10 @@ const noDaemon = "KruiseDaemon=false,"
 // accepted and ignored would promise what nobody does.
 var effective = []features.Gate{
 	features.CloneSetPartitionRollback, features.CloneSetShortHash, features.InPlaceUpdateEnvFromMetadata,
-	features.KruiseDaemon, features.PreparingUpdateAsUpdate, features.RecreatePodWhenChangeVCTInCloneSetGate,
+	features.InPlaceWorkloadVerticalScaling, features.KruiseDaemon, features.PreparingUpdateAsUpdate, features.RecreatePodWhenChangeVCTInCloneSetGate,
 }
 
-// parseGates reads the flag. AllAlpha and AllBeta are taken for the effective gates; resizing pods in place is not among
-// them, and without it such a change is not eligible.
+// parseGates reads the flag. AllAlpha and AllBeta are taken for the effective gates.
 func (f *DriveFlags) parseGates() (features.Gates, error) {
 	gates, err := features.Parse(noDaemon + f.gates)
 	if err != nil {
@@ -54,7 +53,7 @@ func (f *DriveFlags) parseGates() (features.Gates, error) {
 			return gates, fmt.Errorf("%s has no effect here; want one of %s", name, strings.Join(names, ", "))
 		}
 	}
-	return gates.With(features.InPlaceWorkloadVerticalScaling, false), nil
+	return gates, nil
 }
 
 // Parse checks the values.

@@ -116,6 +116,11 @@ func (o *options) run(ctx context.Context, deps *cli.Deps) error {
 	go c.attend(attending)
 
 	session := deps.Session(client, o.gates, o.mode, c.hear)
+	if o.gates.Enabled(features.InPlaceWorkloadVerticalScaling) {
+		if session.Resize, err = client.ResizeMode(ctx); err != nil {
+			return err
+		}
+	}
 	if err := o.free(ctx, client, session); err != nil {
 		return o.ending(ctx, c, err)
 	}
@@ -190,14 +195,14 @@ type chorus struct {
 
 	mu     sync.Mutex
 	voices map[view.Subject]*view.Narrator
+	// streams are for machines; nil when nobody asked for them.
+	streams map[view.Subject]*view.Stream
+	out     io.Writer
 }
 
 func (c *chorus) hear(e view.Event) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	// streams are for machines; nil when nobody asked for them.
-	streams map[view.Subject]*view.Stream
-	out     io.Writer
 	subject := e.About()
 	n := c.voices[subject]
 	if n == nil {
@@ -205,14 +210,9 @@ func (c *chorus) hear(e view.Event) {
 		c.voices[subject] = n
 	}
 	c.printer.Print(n.Tell(e)...)
+	c.emit(e)
 	if stopped, ok := e.(view.Stopped); ok && stopped.Why == view.StopGone {
 		delete(c.voices, subject)
-	}
-}
-
-	c.emit(e)
-// prefix names a workload in front of its lines.
-func (c *chorus) prefix(s view.Subject) string {
 		delete(c.streams, subject)
 	}
 }
@@ -233,6 +233,11 @@ func (c *chorus) emit(e view.Event) {
 	}
 	for _, entry := range entries {
 		_ = cli.WriteLine(c.out, entry)
+	}
+}
+
+// prefix names a workload in front of its lines.
+func (c *chorus) prefix(s view.Subject) string {
 	name := strings.ToLower(s.Kind) + "/" + s.Name
 	if s.Name == "" {
 		name = strings.ToLower(s.Kind) + "s"

@@ -91,6 +91,7 @@ func (f *flags) toOptions(t target, set func(flag string) bool) (*options, error
 	if o.gates, o.mode, err = f.drive.Parse(); err != nil {
 		return nil, err
 	}
+	o.target.gates = o.gates
 	if o.output, err = cli.ParseOutput(f.output, cli.JSON, cli.YAML, cli.Name, cli.JSONL); err != nil {
 		return nil, err
 	}

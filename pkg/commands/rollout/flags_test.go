@@ -35,6 +35,7 @@ func TestEveryFlagShowsInTheOptions(t *testing.T) {
 	plain := func(change func(*options)) *options {
 		o := &options{target: target{name: "web"}, dryRun: cluster.DryRunNone, gates: cli.LocalGates()}
 		change(o)
+		o.target.gates = o.gates
 		return o
 	}
 	tests := map[string]struct {

@@ -44,13 +44,16 @@ func (s *subject) parts(ctx context.Context, set *v1beta1.CloneSet) (map[schema.
 			return !owns(set, object) && !(part.Ownerless && len(object.GetOwnerReferences()) == 0)
 		})
 	}
+	if s.served.NeedsNodes != nil && s.served.NeedsNodes(set) {
+		s.nodeLabels = reconcile.NodeLabels(ctx, s.client)
+	}
 	return parts, nil
 }
 
 // planned decides once about the workload and its parts.
 func (s *subject) planned(deps *cli.Deps, set *v1beta1.CloneSet, parts map[schema.GroupKind][]plan.Object, gates features.Gates) (view.Planned, error) {
-	scene := reconcile.Scene{Now: deps.Now(), Subject: set, Parts: parts, Seed: deps.Random()}
-	planner := s.served.New(reconcile.Settings{Gates: gates, APIVersion: s.served.APIVersion})
+	scene := reconcile.Scene{Now: deps.Now(), Subject: set, Parts: parts, Seed: deps.Random(), NodeLabels: s.nodeLabels}
+	planner := s.served.New(reconcile.Settings{Gates: gates, APIVersion: s.served.APIVersion, Resize: s.resize})
 	decision, err := planner.Decide(scene)
 	if err != nil {
 		return view.Planned{}, fmt.Errorf("%s: %w", s.target, err)

@@ -73,6 +73,7 @@ func (o *options) run(ctx context.Context, deps *cli.Deps) error {
 	}
 	voice := newVoice(deps, o, s)
 	session := deps.Session(s.client, o.gates, o.mode, voice.hear)
+	session.Resize = s.resize
 	choice, err := o.choose(ctx, s, session)
 	if err != nil {
 		return err

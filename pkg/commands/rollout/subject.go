@@ -11,8 +11,10 @@ import (
 	authorizationv1 "k8s.io/client-go/kubernetes/typed/authorization/v1"
 
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/apis/apps/v1beta1"
+	"github.com/kubectl-kruise/kubectl-kruise/pkg/apis/features"
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/cluster"
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/commands/cli"
+	"github.com/kubectl-kruise/kubectl-kruise/pkg/engine/inplace"
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/reconcile"
 )
 
@@ -24,6 +26,9 @@ type subject struct {
 	reviewer   authorizationv1.AuthorizationV1Interface
 	neighbours *neighbours
 	served     reconcile.Served
+	// resize is how the server changes the resources of running pods; it is asked where the gates need it.
+	resize     inplace.ResizeMode
+	nodeLabels map[string]map[string]string
 	raw        []byte
 	set        *v1beta1.CloneSet
 }
@@ -50,6 +55,11 @@ func find(ctx context.Context, deps *cli.Deps, t target) (*subject, error) {
 		return nil, err
 	}
 	s.client, s.served = client, served[0]
+	if t.gates.Enabled(features.InPlaceWorkloadVerticalScaling) {
+		if s.resize, err = client.ResizeMode(ctx); err != nil {
+			return nil, err
+		}
+	}
 	if s.raw, err = s.client.Raw(ctx, t.kind.GroupKind, namespace, t.name); err != nil {
 		if apierrors.IsNotFound(err) {
 			return nil, fmt.Errorf("there is no %s in namespace %s", t, namespace)

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/apis/apps/v1beta1"
+	"github.com/kubectl-kruise/kubectl-kruise/pkg/apis/features"
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/commands/cli"
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/engine/plan"
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/reconcile"
@@ -41,6 +42,8 @@ func kinds() []kind {
 type target struct {
 	kind kind
 	name string
+	// gates say what has to be known of the cluster besides.
+	gates features.Gates
 }
 
 // String is the target as people type it: cloneset/web.

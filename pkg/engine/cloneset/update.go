@@ -164,6 +164,10 @@ func (m *mover) move(x *pod) {
 		return
 	}
 	v := m.eligible(x)
+	if words := m.w.Refused[x.UID]; words != "" && v.spec != nil && len(v.spec.Resources) > 0 {
+		m.refused(x, reason, words)
+		return
+	}
 	switch {
 	case v.spec != nil:
 		m.inPlace(x, v.spec, reason)
@@ -173,6 +177,18 @@ func (m *mover) move(x *pod) {
 	default:
 		m.recreate(x, reason, v.obstacle)
 	}
+}
+
+// refused ends the update in place of a pod that the server does not resize (inplace/48): asking for ever would help
+// nobody. Its condition is put back by refreshing.
+func (m *mover) refused(x *pod, reason plan.Reason, words string) {
+	note := "the server refuses to resize it: " + words
+	if m.spec.policy != v1beta1.InPlaceOnlyPodUpdatePolicy {
+		m.recreate(x, reason, note)
+		return
+	}
+	x.decide(plan.Hold, reason, note)
+	m.fail(fmt.Sprintf("pod %s stays at its revision: %s", x.Name, note))
 }
 
 // eligible is judged once for each revision that pods come from.

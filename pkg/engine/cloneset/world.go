@@ -39,6 +39,8 @@ type World struct {
 	OwnerAPIVersion string
 	// Resize is how the server changes resources of running pods.
 	Resize inplace.ResizeMode
+	// Refused has the server's words for pods that it refused to resize on their way to the present template.
+	Refused map[types.UID]string
 	// Names is where instance ids of new pods come from.
 	Names Names
 	// Failures are the errors of the last pass, which become conditions.
