@@ -6,6 +6,8 @@ TOOLS := $(BIN)/tools
 # Empty: the default folder of kruise-sandbox, so that `bin/kruise-sandbox kubeconfig` finds the demo's cluster.
 STATE ?=
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+# Empty: `kubectl kruise install` asks for --image.
+AGENT_IMAGE ?=
 LDFLAGS := -s -w -X main.version=$(VERSION)
 PACKAGES := ./cmd/... ./e2e/... ./internal/... ./pkg/...
 SANDBOX := $(BIN)/kruise-sandbox
@@ -25,7 +27,7 @@ help: ## list the targets
 
 .PHONY: build
 build: ## bin/kubectl-kruise and bin/kruise-sandbox
-	go build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/kubectl-kruise ./cmd/kubectl-kruise
+	go build -trimpath -ldflags '$(LDFLAGS) -X main.agentImage=$(AGENT_IMAGE)' -o $(BIN)/kubectl-kruise ./cmd/kubectl-kruise
 	go build -C sandbox -trimpath -ldflags '-s -w' -o $(SANDBOX) .
 
 .PHONY: agent-%
@@ -40,6 +42,12 @@ image: agent-$(ARCH) ## dist/kruise-agent.tar, for `kruise-sandbox load`, docker
 .PHONY: image-push
 image-push: agent-amd64 agent-arm64 ## push IMAGE for linux/amd64 and linux/arm64
 	go run -C internal/image . push $(IMAGE) linux/amd64=$(AGENT)-amd64 linux/arm64=$(AGENT)-arm64
+
+.PHONY: chart
+chart: ## dist/kubectl-kruise and its .tgz: a Helm chart that installs IMAGE
+	mkdir -p dist
+	go run ./internal/chart dist $(VERSION) $(IMAGE)
+	tar -C dist -czf dist/kubectl-kruise-chart.tgz kubectl-kruise
 
 $(TOOLS)/%: tools/go.mod tools/go.sum
 	go build -C tools -o $(TOOLS)/ tool

@@ -108,9 +108,10 @@ func into[T any](object *unstructured.Unstructured) (*T, error) {
 	return out, nil
 }
 
-// isOurs says of an object that this program has installed it.
+// isOurs says of an object that this program has installed it, or its chart: then Helm says that it manages it.
 func isOurs(object metav1.Object) bool {
-	return object.GetLabels()[keys.ManagedByLabel] == keys.FieldManager || object.GetAnnotations()[owningInventory] == inventoryID
+	l := object.GetLabels()
+	return l[keys.ManagedByLabel] == keys.FieldManager || l[partOfLabel] == keys.FieldManager || object.GetAnnotations()[owningInventory] == inventoryID
 }
 
 // ErrForeign says that OpenKruise is in the cluster.
