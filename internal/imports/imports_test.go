@@ -47,6 +47,10 @@ var foreign = []string{"sigs.k8s.io/controller-runtime/pkg/manager", "sigs.k8s.i
 	"github.com/open-policy-agent/cert-controller", "k8s.io/cri-client", "k8s.io/cri-api", "k8s.io/kubernetes",
 	module + "/pkg/daemon", module + "/pkg/webhook"}
 
+// ofTheTerminal must not be in the in-cluster binary: it has no terminal, and installs nothing.
+var ofTheTerminal = []string{"charm.land", "github.com/charmbracelet", "k8s.io/cli-runtime", "k8s.io/kubectl", "sigs.k8s.io/cli-utils",
+	module + "/pkg/tui", module + "/pkg/commands", module + "/pkg/install"}
+
 type goPackage struct {
 	ImportPath string
 	Imports    []string
@@ -144,12 +148,16 @@ func within(path string, prefixes []string) bool {
 	return slices.ContainsFunc(prefixes, func(p string) bool { return path == p || strings.HasPrefix(path, p+"/") })
 }
 
-func TestThePluginIsFreeOfTheInClusterLibraries(t *testing.T) {
+func TestEachProgramIsFreeOfTheOthersLibraries(t *testing.T) {
 	t.Parallel()
-	for _, p := range list(t, "./cmd/kubectl-kruise") {
-		for _, d := range p.Deps {
-			if within(d, foreign) {
-				t.Errorf("%s is linked into the plugin", d)
+	for program, unwanted := range map[string][]string{"kubectl-kruise": foreign, "kruise-agent": ofTheTerminal} {
+		packages := list(t, "./cmd/"+program)
+		if len(packages) != 1 || len(packages[0].Deps) < 100 {
+			t.Fatalf("%s: go list found %d packages; the test looks at the wrong place", program, len(packages))
+		}
+		for _, d := range packages[0].Deps {
+			if within(d, unwanted) {
+				t.Errorf("%s is linked into %s", d, program)
 			}
 		}
 	}
