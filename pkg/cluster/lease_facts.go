@@ -109,7 +109,7 @@ func ReadLeases(ctx context.Context, api Getter, namespace, lease string) (*Leas
 	}
 	wg.Go(func() {
 		obj, err := api.Get(ctx, webhookKind, "", keys.MutatingConfiguration)
-		webhooks = err == nil && obj.GetLabels()[keys.ManagedByLabel] != keys.FieldManager
+		webhooks = err == nil && obj.GetLabels()[keys.PartOfLabel] != keys.FieldManager && obj.GetLabels()[keys.ManagedByLabel] != keys.FieldManager
 	})
 	wg.Wait()
 	facts := &LeaseFacts{Webhooks: webhooks}

@@ -47,7 +47,7 @@ func (t *Target) clear(ctx context.Context, namespace string, r Removal, done *R
 	}
 	if len(others) > 0 {
 		done.Kept = fmt.Sprintf("namespace %s stays: it has %s", namespace, strings.Join(others, ", "))
-		patch := fmt.Sprintf(`{"metadata":{"labels":{%q:null,%q:null},"annotations":{%q:null}}}`, keys.ManagedByLabel, partOfLabel, owningInventory)
+		patch := fmt.Sprintf(`{"metadata":{"labels":{%q:null,%q:null},"annotations":{%q:null}}}`, keys.ManagedByLabel, keys.PartOfLabel, owningInventory)
 		_, err := t.at(namespaceResource, "").Patch(ctx, namespace, types.MergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: keys.FieldManager})
 		return err
 	}

@@ -52,13 +52,12 @@ const (
 
 // Labels of everything that is installed.
 const (
-	partOfLabel    = "app.kubernetes.io/part-of"
 	versionLabel   = "app.kubernetes.io/version"
 	componentLabel = "control-plane"
 )
 
 func labels() map[string]string {
-	return map[string]string{keys.ManagedByLabel: keys.FieldManager, partOfLabel: keys.FieldManager}
+	return map[string]string{keys.ManagedByLabel: keys.FieldManager, keys.PartOfLabel: keys.FieldManager}
 }
 
 // Stage is how far an installation is.

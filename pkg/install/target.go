@@ -111,7 +111,7 @@ func into[T any](object *unstructured.Unstructured) (*T, error) {
 // isOurs says of an object that this program has installed it, or its chart: then Helm says that it manages it.
 func isOurs(object metav1.Object) bool {
 	l := object.GetLabels()
-	return l[keys.ManagedByLabel] == keys.FieldManager || l[partOfLabel] == keys.FieldManager || object.GetAnnotations()[owningInventory] == inventoryID
+	return l[keys.ManagedByLabel] == keys.FieldManager || l[keys.PartOfLabel] == keys.FieldManager || object.GetAnnotations()[owningInventory] == inventoryID
 }
 
 // ErrForeign says that OpenKruise is in the cluster.

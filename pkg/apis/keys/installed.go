@@ -12,6 +12,8 @@ const (
 	ValidatingConfiguration = "kruise-validating-webhook-configuration"
 	// ManagedByLabel with the value FieldManager marks what we installed.
 	ManagedByLabel = "app.kubernetes.io/managed-by"
+	// PartOfLabel has the same value, also where Helm has installed it and says that it manages it.
+	PartOfLabel = "app.kubernetes.io/part-of"
 )
 
 // Ports of the manager.
