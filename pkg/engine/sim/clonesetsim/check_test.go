@@ -95,8 +95,11 @@ type checker struct {
 	// made says which driver created a pod.
 	made map[types.UID]string
 	last *cloneset.Plan
-	// fault is the first that was wrong with a plan.
+	// fault is the first that was wrong with a plan or an operator.
 	fault error
+	// rollout is the one in batches, if any; ran says that it has begun.
+	rollout *rollout
+	ran     bool
 }
 
 func (k *checker) fail(err error) {
@@ -146,8 +149,7 @@ func available(pod *corev1.Pod, minReady time.Duration, now time.Time) bool {
 }
 
 func hash(pod *corev1.Pod) string {
-	label := pod.Labels[keys.ControllerRevisionHashLabel]
-	return label[strings.LastIndexByte(label, '-')+1:]
+	return short(pod.Labels[keys.ControllerRevisionHashLabel])
 }
 
 func (l *limits) specified(pod *corev1.Pod) bool {

@@ -1,7 +1,9 @@
 package clonesetsim_test
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -31,6 +33,7 @@ type history struct {
 	pace                 sim.Pace
 	steps                []step
 	faults               []sim.Fault
+	rollout              *rollout
 }
 
 // setSpec is the set as it begins.
@@ -181,6 +184,9 @@ func (h *history) String() string {
 	for _, st := range h.steps {
 		fmt.Fprintf(&b, "%s\n", st)
 	}
+	if h.rollout != nil {
+		fmt.Fprintf(&b, "batches %+v\n", *h.rollout)
+	}
 	for _, f := range h.faults {
 		fmt.Fprintf(&b, "write %d: %s for %s %s\n", f.At, f.Kind, f.For, f.Watch.Kind)
 	}
@@ -233,8 +239,8 @@ func gates(rollback bool) features.Gates {
 	return features.Defaults().With(features.CloneSetPartitionRollback, rollback)
 }
 
-// events turns the steps into what the run plays.
-func (h *history) events() []sim.Event {
+// events turns the steps, and the operators of an update in batches, into what the run plays.
+func (h *history) events(k *checker) []sim.Event {
 	var list []sim.Event
 	add := func(at time.Duration, do func(*sim.Cluster)) {
 		i := len(list)
@@ -253,6 +259,10 @@ func (h *history) events() []sim.Event {
 		case badImage:
 			add(s.at+s.span, func(c *sim.Cluster) { c.SetImage(imageName(s.n), "") })
 		}
+	}
+	if h.rollout != nil {
+		list = append(list, h.rollout.events(k, h.seed)...)
+		slices.SortStableFunc(list, func(a, b sim.Event) int { return cmp.Compare(a.At, b.At) })
 	}
 	return list
 }

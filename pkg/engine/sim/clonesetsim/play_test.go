@@ -36,9 +36,9 @@ type outcome struct {
 // play runs a history and checks it from the first write to the end.
 func play(h *history, trace func(string, ...any)) (outcome, error) {
 	c := sim.New(sim.Config{Seed: h.seed, Kinds: []sim.Kind{clonesetsim.Kind()}, Stages: append(h.spec.hooks.answers(), sim.PodStages(h.pace)...), Nodes: nodes()})
-	k := &checker{c: c, rollback: h.rollback, knows: map[string]*knowledge{}, took: map[types.UID]taken{}, moves: map[types.UID]taken{}, made: map[types.UID]string{}}
+	k := &checker{c: c, rollback: h.rollback, knows: map[string]*knowledge{}, took: map[types.UID]taken{}, moves: map[types.UID]taken{}, made: map[types.UID]string{}, rollout: h.rollout}
 	c.Observe(k.wrote)
-	run := &sim.Run{Cluster: c, Interval: h.interval, WriteTime: h.write, Faults: h.faults, Events: h.events(), Trace: trace}
+	run := &sim.Run{Cluster: c, Interval: h.interval, WriteTime: h.write, Faults: h.faults, Events: h.events(k), Trace: trace}
 	k.run = run
 	for i, name := range []string{"a", "b"} {
 		run.Drivers = append(run.Drivers, k.driver(name, h.planner(uint64(i)), sim.NewView(c, h.lag), run))
@@ -172,6 +172,9 @@ func (k *checker) atRest(h *history) error {
 		return fault("the goal holds, but the plan is not done")
 	case !k.last.Empty():
 		return fault("there is more to write")
+	}
+	if text := set.Annotations[keys.RunAnnotation]; h.rollout != nil && (!k.ran || text != "") {
+		return fault("the update in batches has not ended: %s", text)
 	}
 	if err := k.claimsAtRest(h, all); err != nil {
 		return err

@@ -29,6 +29,8 @@ type family struct {
 	hooks, claims, reuse bool
 	// tight: nothing may be unavailable. back: the gate for the way back is on.
 	tight, back bool
+	// batches: there is one update, in batches.
+	batches bool
 }
 
 var (
@@ -49,6 +51,8 @@ var (
 	losing   = []deed{setImage, setReplicas, setReplicas, deletePod, deletePod, deletePod, failPod, nodeGone, loseLabel, specify}
 	choosing = []deed{setImage, setReplicas, setPartition, setSurge, specify, specify, specify, specifyName, specifyName, unspecify, crash}
 	going    = []deed{setImage, setImage, setPartition, setPartition, setPartition, setReplicas, setUnavailable, specify, crash, unready}
+
+	disturbing = []deed{crash, unready, deletePod, failPod, setReplicas, setUnavailable}
 
 	writes = []sim.FaultKind{sim.FailWrite, sim.LoseAnswer, sim.LoseRequest, sim.Collide}
 	single = []sim.FaultKind{sim.FailWrite, sim.LoseAnswer, sim.LoseRequest, sim.Collide, sim.DieBefore, sim.DieAfter, sim.HandOver, sim.LoseWatch}
@@ -74,6 +78,7 @@ var families = []family{
 	{name: "claims, reused", policies: either, surge: append(noSurge, surges...), deeds: losing, faults: single, claims: true, reuse: true},
 	{name: "surge, chosen pods", policies: either, surge: surges, deeds: choosing, faults: single, tight: true},
 	{name: "way back", policies: either, surge: append(noSurge, surges...), deeds: going, faults: single, back: true},
+	{name: "batches", policies: either, surge: append(noSurge, surges...), deeds: disturbing, faults: single, batches: true},
 	{name: "second driver", policies: either, surge: append(noSurge, surges...), deeds: every, faults: twins},
 }
 
@@ -98,6 +103,8 @@ var (
 	drawPace      = rapid.IntRange(0, 2)
 	drawSpan      = rapid.SampledFrom([]time.Duration{time.Second, 5 * time.Second, 20 * time.Second, 2 * time.Minute, 10 * time.Minute})
 	drawWatch     = rapid.IntRange(0, 4)
+	drawBatches   = rapid.SampledFrom([][]string{{"1", "25%", "100%"}, {"50%", "100%"}, {"2", "3", "4", "100%"}, {"100%"}})
+	drawPause     = rapid.SampledFrom([]string{"", "approve", "approve", "10s"})
 	drawTrouble   = rapid.SampledFrom([]string{string(sim.PullFails), string(sim.Crashes)})
 )
 
@@ -151,6 +158,14 @@ func (f *family) draw(t *rapid.T) *history {
 	} else {
 		for range drawSteps.Draw(t, "steps") {
 			h.steps = append(h.steps, f.step(t))
+		}
+	}
+	if f.batches {
+		s.partition, s.paused = nil, false
+		h.rollout = &rollout{batches: drawBatches.Draw(t, "batches"), pause: drawPause.Draw(t, "pause")}
+		for range drawSmall.Draw(t, "approvals") {
+			at := rolloutAt + time.Duration(drawSeconds.Draw(t, "approved at"))*4*time.Second
+			h.rollout.approvals = append(h.rollout.approvals, approval{at, 1 + drawSmall.Draw(t, "batch"), drawRare.Draw(t, "wrong") > 5})
 		}
 	}
 	for range drawFaults.Draw(t, "faults") {
