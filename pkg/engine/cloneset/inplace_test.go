@@ -1,6 +1,7 @@
 package cloneset
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/apis/apps/v1beta1"
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/apis/features"
@@ -142,6 +144,48 @@ func TestInPlaceOfASet(t *testing.T) {
 		})
 		s.expect("then the next", did(s.quietUntil("in-place 1")), "in-place 1")
 	})
+	for way, replaced := range map[v1beta1.PodUpdatePolicy]bool{inPlace: true, v1beta1.InPlaceOnlyPodUpdatePolicy: false} {
+		t.Run("inplace/48 "+string(way), func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t, 2, policy(way), cpu("1"), maxUnavailable("1"))
+			s.w.Gates, s.w.Resize = s.w.Gates.With(features.InPlaceWorkloadVerticalScaling, true), inplace.ResizeSubresource
+			s.settle()
+			s.change(cpu("2"), image("v2"))
+			// The server refuses after the pod was taken out of service.
+			stages := s.plan().Stages
+			i := slices.IndexFunc(stages, func(x plan.Stage) bool { return x.Name == StageUpdate })
+			if i < 0 {
+				t.Fatal("nothing is updated")
+			}
+			chain := stages[i].Actions[0]
+			if chain.Subresource != plan.StatusSubresource || chain.Then.Subresource != plan.ResizeSubresource || chain.Then.Then == nil {
+				t.Fatalf("%s, then %s", chain.Subresource, chain.Then.Subresource)
+			}
+			s.patch(chain)
+			s.w.Refused = map[types.UID]string{chain.On.UID: "exceeded quota: cpu"}
+			s.pass()
+			if c := condition(s.pod(chain.On.Name), keys.InPlaceUpdateReady); c.Status != corev1.ConditionTrue {
+				t.Errorf("the pod stays out of service: %+v", c)
+			}
+			s.ready()
+			if replaced {
+				s.expect("then", did(s.pass()), "recreate 1")
+				s.expect("and", did(s.pass()), "delete 1")
+				return
+			}
+			before := s.pod(chain.On.Name)
+			p := s.quiet()
+			if p.Done || p.Stopped == "" || !strings.Contains(fmt.Sprint(p.Waits), "exceeded quota: cpu") {
+				t.Errorf("done %v, stopped %q, waits %+v", p.Done, p.Stopped, p.Waits)
+			}
+			if c := p.Status.Conditions; len(c) != 1 || c[0].Type != v1beta1.CloneSetConditionFailedUpdate || !strings.Contains(c[0].Message, "exceeded quota: cpu") {
+				t.Errorf("conditions %+v", c)
+			}
+			if diff := cmp.Diff(before, s.pod(chain.On.Name)); diff != "" {
+				t.Errorf("the pod changed:\n%s", diff)
+			}
+		})
+	}
 	t.Run("inplace/52", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t, 1, policy(inPlace), func(c *v1beta1.CloneSet) {
