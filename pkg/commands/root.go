@@ -12,6 +12,7 @@ import (
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/commands/check"
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/commands/cli"
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/commands/install"
+	"github.com/kubectl-kruise/kubectl-kruise/pkg/commands/launchorder"
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/commands/reconcile"
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/commands/rollout"
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/commands/uninstall"
@@ -68,6 +69,7 @@ func New(deps cli.Deps) *cobra.Command {
 	root.AddCommand(
 		check.New(&deps),
 		install.New(&deps),
+		launchOrder(&deps),
 		reconcile.New(&deps),
 		rollout.New(&deps),
 		uninstall.New(&deps),
@@ -75,6 +77,12 @@ func New(deps cli.Deps) *cobra.Command {
 		optionsCommand(),
 	)
 	return root
+}
+
+func launchOrder(deps *cli.Deps) *cobra.Command {
+	cmd := launchorder.New(deps)
+	groupOf(cmd)
+	return cmd
 }
 
 // groupOf makes a command that only has subcommands: alone it prints its help, with an unknown word it says which there

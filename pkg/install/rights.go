@@ -89,6 +89,7 @@ func rolloutRules() []rbacv1.PolicyRule {
 func managerRules() []rbacv1.PolicyRule {
 	return append(rolloutRules(),
 		rule("apps.kruise.io", []string{"update"}, "clonesets/finalizers"),
+		rule("", []string{"get", "create", "patch", "delete"}, "configmaps"), // the launch order of pods
 		named(rule("apiextensions.k8s.io", trust, "customresourcedefinitions"), "clonesets.apps.kruise.io"),
 		named(rule("admissionregistration.k8s.io", trust, "mutatingwebhookconfigurations"), keys.MutatingConfiguration),
 		named(rule("admissionregistration.k8s.io", trust, "validatingwebhookconfigurations"), keys.ValidatingConfiguration),

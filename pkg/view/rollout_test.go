@@ -103,6 +103,7 @@ func TestChangesInWords(t *testing.T) {
 	t.Parallel()
 	tests := map[string]Change{
 		"image nginx: nginx:1.26 -> nginx:1.27": {Field: "image nginx", From: "nginx:1.26", To: "nginx:1.27"},
+		"partition 0, the default until now":    {Field: "partition", From: "0", To: "0"},
 		"partition 0 -> 80%":                    {Field: "partition", From: "0", To: "80%"},
 	}
 	for want, change := range tests {
@@ -127,7 +128,7 @@ func TestTheDocumentNamesTheFieldsOfTheJSONForms(t *testing.T) {
 		}
 	}
 	fields := map[string]bool{}
-	for kind, v := range map[string]any{"Rollout": Rollout{}, "Version": Version{}, "Outlook": Outlook{}, "Reasons": Reasons{}, "History": History{}, "Event": Entry{}, "Check": Check{}} {
+	for kind, v := range map[string]any{"Rollout": Rollout{}, "Version": Version{}, "Outlook": Outlook{}, "Reasons": Reasons{}, "History": History{}, "Event": Entry{}, "Check": Check{}, "LaunchOrder": LaunchOrder{}} {
 		collect(fields, kind, reflect.TypeOf(v))
 	}
 	if diff := cmp.Diff(fields, documented); diff != "" {

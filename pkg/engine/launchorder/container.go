@@ -18,6 +18,8 @@ type Container struct {
 	Ended bool
 	// Started says that it runs or has run before.
 	Started bool
+	// Held says that the kubelet did not find its key when it last tried.
+	Held bool
 	// Note is why it is not ready, in the words of its status; Since when that began, zero when unknown.
 	Note  string
 	Since time.Time
@@ -35,7 +37,7 @@ func containerOf(pod *corev1.Pod, c *corev1.Container) Container {
 		return is
 	}
 	last := s.LastTerminationState.Terminated
-	is.Ready = s.Ready
+	is.Ready, is.Held = s.Ready, Waits(pod, s)
 	is.Started = s.ContainerID != "" || last != nil
 	switch running, ended := s.State.Running, s.State.Terminated; {
 	case running != nil:
