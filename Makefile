@@ -106,7 +106,7 @@ spec-coverage: ## scenarios of the specification in SPEC that no test shows; RES
 	@KRUISE_HISTORIES=$${KRUISE_HISTORIES:-2000} RAPID_SEED=$${RAPID_SEED:-1} go run ./internal/speccoverage -spec "$(SPEC)" $(RESULTS)
 
 .PHONY: bench
-bench: build ## planner, start-up time and in-place latency, as a table
+bench: build agent-$(ARCH) ## planner, start-up time, latencies and scale, as tables
 	hack/bench.sh
 
 .PHONY: demo

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Prints the tables of docs/benchmarks.md: planner, start-up, latency on a real node, 500 pods on fake nodes. The last two
+# Prints the tables of docs/benchmarks.md: planner, start-up, latency on a real node, 500 pods on fake nodes, admission. The last three
 # need root and containerd. Nothing else should run on the machine meanwhile.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -38,3 +38,7 @@ sandbox up --nodes 1 --fake-nodes 10 --audit >/dev/null
 kubectl-kruise install --crds-only --kubeconfig "$KRUISE_BENCH_STATE/kubeconfig/admin" >/dev/null
 $bench latency
 $bench scale
+KRUISE_BENCH_MACHINE=$(bin/kruise-sandbox status --state "$KRUISE_BENCH_STATE" | sed -n 's/^the cluster reaches this machine at //p')
+KRUISE_BENCH_AGENT=$PWD/bin/kruise-agent-$(go env GOARCH)
+export KRUISE_BENCH_MACHINE KRUISE_BENCH_AGENT
+$bench admission

@@ -133,6 +133,14 @@ func (m *manager) driveServed(ctx context.Context, client *cluster.Client, serve
 			}
 		}
 	})
+	if m.gates.Enabled(features.KruisePodReadinessGate) {
+		watch.Go(func() {
+			if err := session.AnswerReadiness(looping, m.watched); err != nil {
+				m.log.Error("readiness gates are not answered", "error", err.Error())
+				end() // and begin again
+			}
+		})
+	}
 	return session.Hosted(looping, m.watched, served...)
 }
 

@@ -182,7 +182,7 @@ func cloneSet(name string, spec map[string]any) *unstructured.Unstructured {
 func TestManager(t *testing.T) {
 	t.Parallel()
 	s := apiserver.New(t)
-	one := start(t, s, "one", nil)
+	one := start(t, s, "one", func(f *managerFlags) { f.gates = "KruisePodReadinessGate=true" })
 	register(t, s, one.flags.webhookPort)
 	one.awaitReady(t)
 	eventually(t, "the CA in the configurations", func() error { return trusts(t, s) })
@@ -213,6 +213,26 @@ func TestManager(t *testing.T) {
 		}
 	}
 	eventually(t, "pods", ready(2))
+	// With the gate every pod gets the readiness gate, and somebody answers it.
+	bare := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "bare"}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}, SchedulerName: "nobody"}}
+	if bare, err = s.Kube.CoreV1().Pods(s.Namespace).Create(t.Context(), bare, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if got := bare.Spec.ReadinessGates; len(got) != 1 || got[0].ConditionType != keys.KruisePodReady {
+		t.Errorf("readiness gates %v", got)
+	}
+	eventually(t, "an answer to the gate", func() error {
+		pod, err := s.Kube.CoreV1().Pods(s.Namespace).Get(t.Context(), "bare", metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		for _, c := range pod.Status.Conditions {
+			if c.Type == keys.KruisePodReady && c.Status == corev1.ConditionTrue {
+				return nil
+			}
+		}
+		return fmt.Errorf("conditions %v", pod.Status.Conditions)
+	})
 	code, body, err := get(one.flags.metricAddress, "/metrics")
 	if err != nil || code != http.StatusOK {
 		t.Fatalf("metrics: %d %v", code, err)

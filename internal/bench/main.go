@@ -1,5 +1,5 @@
 // Command bench measures what the project promises of its speed and prints tables in Markdown: `bench planner`, `bench
-// start`, and on a sandbox (see hack/bench.sh) `bench latency` and `bench scale`. Nothing here is a test: figures move
+// start`, and on a sandbox (see hack/bench.sh) `bench latency`, `bench scale` and `bench admission`. Nothing here is a test: figures move
 // from machine to machine, so each stands beside what the same machine does without the plugin.
 package main
 
@@ -11,9 +11,9 @@ import (
 )
 
 func main() {
-	parts := map[string]func(context.Context) error{"planner": planner, "start": start, "latency": latency, "scale": scale}
+	parts := map[string]func(context.Context) error{"planner": planner, "start": start, "latency": latency, "scale": scale, "admission": admission}
 	if len(os.Args) != 2 || parts[os.Args[1]] == nil {
-		fmt.Fprintln(os.Stderr, "usage: bench planner|start|latency|scale")
+		fmt.Fprintln(os.Stderr, "usage: bench planner|start|latency|scale|admission")
 		os.Exit(2)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)

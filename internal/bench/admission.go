@@ -1,0 +1,186 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/utils/ptr"
+
+	"github.com/kubectl-kruise/kubectl-kruise/pkg/apis/keys"
+)
+
+const (
+	// agentPort and agentHealth are where the manager of this part listens, on this machine.
+	agentPort   = 19876
+	agentHealth = "127.0.0.1:18000"
+	// creators create at a time, each this many pods in a round.
+	creators, podsEach, admissionRounds = 8, 5, 10
+)
+
+// arrival is one kind of pod to create, and how long each took.
+type arrival struct {
+	name, namespace string
+	annotations     map[string]string
+	took            []time.Duration
+}
+
+// admission compares how long it takes to create a pod, for eight clients at a time, without a webhook, with ours that has
+// nothing to do, and with ours that gives the pod its launch order. They take turns.
+func admission(ctx context.Context) error {
+	l, err := enter()
+	if err != nil {
+		return err
+	}
+	plain, remove, err := l.space(ctx)
+	if err != nil {
+		return err
+	}
+	defer remove()
+	asked, removeAsked, err := l.space(ctx)
+	if err != nil {
+		return err
+	}
+	defer removeAsked()
+	end, err := l.host(ctx, asked)
+	if err != nil {
+		return err
+	}
+	defer end()
+	ordered := map[string]string{keys.LaunchPriorityAnnotation: keys.LaunchPriorityOrdered}
+	arrivals := []*arrival{
+		{name: "no webhook", namespace: plain},
+		{name: "webhook, nothing to change", namespace: asked},
+		{name: "webhook, launch order given", namespace: asked, annotations: ordered},
+	}
+	for round := range admissionRounds + 1 {
+		for _, a := range arrivals {
+			took, err := l.arrive(ctx, a)
+			if err != nil {
+				return fmt.Errorf("%s: %w", a.name, err)
+			}
+			if round > 0 { // the first is a warm-up
+				a.took = append(a.took, took...)
+			}
+		}
+	}
+	var rows [][]string
+	for _, a := range arrivals {
+		p50, p99 := quantile(a.took, 0.5), quantile(a.took, 0.99)
+		rows = append(rows, []string{a.name, millis(p50), millis(p99),
+			fmt.Sprintf("%+.1f ms", float64(p50-quantile(arrivals[0].took, 0.5))/1e6), fmt.Sprintf("%.1f x", float64(p99)/float64(quantile(arrivals[0].took, 0.99)))})
+	}
+	table(fmt.Sprintf("Creating a pod, %d clients at a time, %d pods each way", creators, len(arrivals[0].took)),
+		[]string{"with", "p50", "p99", "p50 over no webhook", "p99 to no webhook"}, rows)
+	return nil
+}
+
+func quantile(values []time.Duration, q float64) time.Duration {
+	sorted := slices.Sorted(slices.Values(values))
+	return sorted[min(int(q*float64(len(sorted))), len(sorted)-1)]
+}
+
+func millis(d time.Duration) string { return fmt.Sprintf("%.1f ms", float64(d)/1e6) }
+
+// arrive creates the pods of one round and removes them. Nobody schedules them, so that only the creation is measured.
+func (l *lab) arrive(ctx context.Context, a *arrival) ([]time.Duration, error) {
+	api := l.client.CoreV1().Pods(a.namespace)
+	took, errs := make([][]time.Duration, creators), make([]error, creators)
+	var all sync.WaitGroup
+	for i := range creators {
+		all.Go(func() {
+			for range podsEach {
+				pod := &corev1.Pod{
+					ObjectMeta: metav1.ObjectMeta{GenerateName: "p-", Annotations: a.annotations},
+					Spec: corev1.PodSpec{SchedulerName: "nobody", TerminationGracePeriodSeconds: ptr.To[int64](0), Containers: []corev1.Container{
+						{Name: "one", Image: "lab/app:1"}, {Name: "two", Image: "lab/app:1"},
+					}},
+				}
+				begin := time.Now()
+				stored, err := api.Create(ctx, pod, metav1.CreateOptions{})
+				if err != nil {
+					errs[i] = err
+					return
+				}
+				took[i] = append(took[i], time.Since(begin))
+				if given := len(stored.Spec.Containers[0].Env) > 0; given != (a.annotations != nil) {
+					errs[i] = fmt.Errorf("pod %s has its launch order: %v", stored.Name, given)
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+	err := api.DeleteCollection(ctx, metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}, metav1.ListOptions{})
+	return slices.Concat(took...), errors.Join(append(errs, err)...)
+}
+
+// host runs a manager on this machine and registers it for the pods of one namespace.
+func (l *lab) host(ctx context.Context, namespace string) (func(), error) {
+	machine, program := os.Getenv("KRUISE_BENCH_MACHINE"), os.Getenv("KRUISE_BENCH_AGENT")
+	if machine == "" || program == "" {
+		return nil, errors.New("KRUISE_BENCH_MACHINE and KRUISE_BENCH_AGENT say how the cluster reaches this machine and where kruise-agent is; `make bench` sets them")
+	}
+	home := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: keys.InstallNamespace}}
+	if _, err := l.client.CoreV1().Namespaces().Create(ctx, home, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+		return nil, err
+	}
+	configurations := l.client.AdmissionregistrationV1().MutatingWebhookConfigurations()
+	_, err := configurations.Create(ctx, &admissionv1.MutatingWebhookConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Name: keys.MutatingConfiguration, Labels: map[string]string{keys.ManagedByLabel: keys.FieldManager}},
+		Webhooks: []admissionv1.MutatingWebhook{{
+			Name:         "mpod.kb.io",
+			ClientConfig: admissionv1.WebhookClientConfig{URL: ptr.To(fmt.Sprintf("https://%s:%d%s", machine, agentPort, keys.MutatePodPath))},
+			Rules: []admissionv1.RuleWithOperations{{
+				Operations: []admissionv1.OperationType{admissionv1.Create},
+				Rule:       admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"pods"}},
+			}},
+			NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: namespace}},
+			FailurePolicy:     ptr.To(admissionv1.Fail), SideEffects: ptr.To(admissionv1.SideEffectClassNone), AdmissionReviewVersions: []string{"v1"},
+		}},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		return nil, err
+	}
+	agent := exec.CommandContext(ctx, program, "manager", "--kubeconfig", filepath.Join(l.state, "kubeconfig", "admin"),
+		"--webhook-host", machine, "--webhook-port", fmt.Sprint(agentPort), "--health-addr", agentHealth, "--metrics-addr", "127.0.0.1:18080", "--drain", "0s")
+	if os.Getenv("KRUISE_BENCH_VERBOSE") != "" {
+		agent.Stderr = os.Stderr
+	}
+	end := func() {
+		_ = configurations.Delete(context.Background(), keys.MutatingConfiguration, metav1.DeleteOptions{}) // the sandbox goes anyway
+		if agent.Process != nil {
+			interrupt(agent)
+		}
+	}
+	if err := agent.Start(); err != nil {
+		end()
+		return nil, err
+	}
+	err = wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+		response, err := http.Get("http://" + agentHealth + "/readyz")
+		if err != nil {
+			return false, nil
+		}
+		response.Body.Close()
+		c, err := configurations.Get(ctx, keys.MutatingConfiguration, metav1.GetOptions{})
+		return err == nil && response.StatusCode == http.StatusOK && len(c.Webhooks[0].ClientConfig.CABundle) > 0, err
+	})
+	if err != nil {
+		end()
+		return nil, fmt.Errorf("wait for the manager: %w", err)
+	}
+	return end, nil
+}
