@@ -2,7 +2,6 @@ package main
 
 import (
 	"log/slog"
-	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -25,9 +24,4 @@ func daemonCommand(logger *slog.Logger) *cobra.Command {
 	cmd.Flags().StringVar(&gates, "feature-gates", "", "Feature gates, such as CloneSetShortHash=true")
 	cmd.Flags().StringVar(&address, "health-addr", ":10221", "Where /healthz and /readyz are served")
 	return cmd
-}
-
-func sorted(list []string) []string {
-	slices.Sort(list)
-	return list
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -16,8 +17,6 @@ type health struct {
 	mu      sync.Mutex
 	missing map[string]string
 	leaving bool
-	// check is asked besides at every look; nil for nothing.
-	check func() error
 }
 
 // newHealth begins with parts that are not there yet.
@@ -50,7 +49,7 @@ func (h *health) leave() {
 // ready says what is missing, if anything.
 func (h *health) ready() error {
 	h.mu.Lock()
-	leaving, check := h.leaving, h.check
+	leaving := h.leaving
 	var problems []string
 	for part, why := range h.missing {
 		problems = append(problems, part+": "+why)
@@ -60,9 +59,8 @@ func (h *health) ready() error {
 	case leaving:
 		return errors.New("about to end")
 	case len(problems) > 0:
-		return errors.New(strings.Join(sorted(problems), "; "))
-	case check != nil:
-		return check()
+		slices.Sort(problems)
+		return errors.New(strings.Join(problems, "; "))
 	}
 	return nil
 }
