@@ -66,7 +66,7 @@ func (s *Session) Claim(ctx context.Context, t Target) (*Claim, error) {
 // abandoned waits until a Lease runs out; false when its holder renews it or the context ends.
 func (s *Session) abandoned(ctx context.Context, t Target, d cluster.Driver) bool {
 	tell := newTeller(s.Tell)
-	tell.tell(view.Trouble{Head: s.head(t), Err: fmt.Sprintf("lease %s is left over from an earlier run of yours, waiting until it runs out", d.Lease)})
+	tell.tell(view.Trouble{Head: s.head(t), Err: fmt.Sprintf("lease %s is held by another run of yours, or left over from one; waiting until it runs out", d.Lease)})
 	defer tell.drain()
 	for {
 		wait := min(d.Until.Sub(s.Now()), time.Second)

@@ -90,6 +90,8 @@ type cloneSetPlanner struct {
 	revisions map[types.UID]*revision.Facts
 	template  *revision.Facts
 	of        templateKey
+	// gone are names in podsToDelete whose pods were there.
+	gone map[string]bool
 	// refused has the server's words for pods that it did not resize, for the template of refusedFor.
 	refused    map[types.UID]string
 	refusedFor templateKey
@@ -111,10 +113,11 @@ func (p *cloneSetPlanner) Decide(scene Scene) (*Decision, error) {
 	if !ok {
 		return nil, fmt.Errorf("%T is not a CloneSet", scene.Subject)
 	}
+	p.gone = p.leaving(set, scene.Parts[plan.PodKind])
 	world := cloneset.World{
 		Now: scene.Now, Gates: p.settings.Gates, Set: set, OwnerAPIVersion: p.settings.APIVersion, Names: cloneset.Names(scene.Seed),
 		Template: p.templateFacts(set), Pods: p.podsOf(scene), Revisions: p.revisionsOf(scene),
-		Claims: claimsOf(scene), Resize: p.settings.Resize, Refused: p.refusals(scene, set), NodeLabels: scene.NodeLabels,
+		Claims: claimsOf(scene), Resize: p.settings.Resize, Refused: p.refusals(scene, set), NodeLabels: scene.NodeLabels, Gone: p.gone,
 	}
 	for _, failure := range scene.Failures {
 		world.Failures = append(world.Failures, cloneset.Failure{Stage: failure.Stage, Message: failure.Err.Error()})
@@ -122,6 +125,12 @@ func (p *cloneSetPlanner) Decide(scene Scene) (*Decision, error) {
 	out, err := cloneset.Decide(world)
 	if err != nil {
 		return nil, err
+	}
+	if held := heldByBatch(set, &out.Status, scene.Now); held != nil {
+		world.Set = held
+		if out, err = cloneset.Decide(world); err != nil {
+			return nil, err
+		}
 	}
 	return &Decision{Plan: &out.Plan, Counts: cloneSetCounts(set, &out.Status)}, nil
 }
@@ -175,6 +184,25 @@ func (p *cloneSetPlanner) podsOf(scene Scene) []cloneset.Pod {
 	}
 	p.pods = kept
 	return list
+}
+
+// leaving keeps the names in podsToDelete of pods that are or were there, so that one that has just gone is not taken for
+// a name that never was.
+func (p *cloneSetPlanner) leaving(set *v1beta1.CloneSet, pods []plan.Object) map[string]bool {
+	if len(set.Spec.ScaleStrategy.PodsToDelete) == 0 {
+		return nil
+	}
+	there := make(map[string]bool, len(pods))
+	for _, pod := range pods {
+		there[pod.GetName()] = true
+	}
+	known := map[string]bool{}
+	for _, name := range set.Spec.ScaleStrategy.PodsToDelete {
+		if there[name] || p.gone[name] {
+			known[name] = true
+		}
+	}
+	return known
 }
 
 func claimsOf(scene Scene) []*corev1.PersistentVolumeClaim {

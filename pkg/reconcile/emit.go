@@ -2,11 +2,15 @@ package reconcile
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/view"
 )
+
+// mostQueued bounds what waits for a reader that takes nothing, such as a pipe that nobody reads.
+const mostQueued = 4096
 
 // drainTime is how long the end of a loop waits for a reader that does not take its events.
 const drainTime = time.Second
@@ -32,13 +36,29 @@ func (t *teller) tell(event view.Event) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.queue = append(t.queue, event)
+	if t.queue = append(t.queue, event); len(t.queue) > mostQueued {
+		t.queue = thinned(t.queue)
+	}
 	select {
 	case <-t.idle:
 		t.idle = make(chan struct{})
 		go t.pass(t.idle)
 	default:
 	}
+}
+
+// thinned is the queue without the older half of what later events make good: looks, writes and waits. Beginnings, ends
+// and drivers stay; there are few of them.
+func thinned(queue []view.Event) []view.Event {
+	half := len(queue) / 2
+	kept := slices.DeleteFunc(slices.Clone(queue[:half]), func(e view.Event) bool {
+		switch e.(type) {
+		case view.Planned, view.Acted, view.ActionFailed, view.Waiting, view.Trouble:
+			return true
+		}
+		return false
+	})
+	return append(kept, queue[half:]...)
 }
 
 func (t *teller) pass(idle chan struct{}) {

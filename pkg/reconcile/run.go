@@ -135,7 +135,7 @@ func (c *Claim) loop(ctx context.Context, r *runner, options RunOptions) *Result
 				pinned = l.decision.Counts.UpdateRevision
 			}
 		}
-		if c.ended(l, options, pinned, result) || ctx.Err() != nil {
+		if c.ended(r, l, options, pinned, result) || ctx.Err() != nil {
 			return result
 		}
 		var until time.Time
@@ -198,7 +198,7 @@ func (c *Claim) follow(r *runner, driver *cluster.Driver) time.Time {
 }
 
 // ended judges whether a look ends the run, and fills in the result.
-func (c *Claim) ended(l look, options RunOptions, pinned string, result *Result) bool {
+func (c *Claim) ended(r *runner, l look, options RunOptions, pinned string, result *Result) bool {
 	stop := func(why view.StopReason, detail string, err error) bool {
 		result.Why, result.Detail, result.Err = why, detail, err
 		return true
@@ -231,6 +231,10 @@ func (c *Claim) ended(l look, options RunOptions, pinned string, result *Result)
 		return stop(view.StopFailed, notes(p), errors.New(notes(p)))
 	case c.Choice.Role == cluster.Drive:
 		result.Reached = p.Done
+		if !p.Done && r.settles(p) {
+			r.teller.tell(view.Trouble{Head: r.head(), Err: "the status of " + c.target.String() + " cannot be kept: see what was refused, or the installed version of the kind; the pods are as wanted"})
+			result.Reached = true
+		}
 	default:
 		result.Reached = c.target.Reached(l.subject)
 	}

@@ -348,7 +348,8 @@ func TestRunThroughFaults(t *testing.T) {
 	}
 }
 
-// A status that cannot be written is tried again ever more rarely, and holds up nothing else.
+// A status that cannot be written is tried again a few times, ever more rarely, and holds up nothing: neither the pods nor
+// the end of the run.
 func TestRunWithoutStatus(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T) {
@@ -363,7 +364,7 @@ func TestRunWithoutStatus(t *testing.T) {
 			return clustertest.None
 		}}
 		result := w.drive(t.Context(), s, "web", reconcile.RunOptions{Timeout: 10 * time.Minute})
-		if result.Reached || tries > 40 {
+		if !result.Reached || tries < 5 || tries > 10 || result.Took > 10*time.Second {
 			t.Errorf("reached %v after %d tries", result.Reached, tries)
 		}
 		if diff := cmp.Diff(map[string]int{"app:1 restarts=0 ready=true": 3}, w.tally("web")); diff != "" {

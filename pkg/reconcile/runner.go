@@ -52,6 +52,8 @@ type runner struct {
 	// last is what was carried out without a fault at the last look, vain says that it had no effect the time before.
 	last []plan.Stage
 	vain bool
+	// mute counts how often in a row the status could not be written, or was not what had been written.
+	mute int
 	// only names the stages that are carried out; nil means all.
 	only []string
 	// stale says that another drove the subject until now, so that its last writes may not have been seen.
@@ -207,9 +209,11 @@ func (r *runner) act(ctx context.Context, l look) time.Time {
 	if len(stages) == 0 {
 		return earliest(later, l.decision.Plan.Wake)
 	}
-	if reflect.DeepEqual(stages, r.last) {
+	if sameWrites(stages, r.last) {
 		// It was done and had no effect. Doing it again at once, or for ever at one pace, would only keep the server busy.
-		r.last, r.vain = nil, true
+		if r.last, r.vain = nil, true; r.allLazy(stages) {
+			r.mute++
+		}
 		return r.fail(now, 0)
 	}
 	report := r.exec.Run(ctx, r.subject(l.subject), stages)
@@ -221,6 +225,7 @@ func (r *runner) act(ctx context.Context, l look) time.Time {
 	if failures := report.Failures(); len(failures) > 0 {
 		again := r.fail(r.session.Now(), report.RetryAfter)
 		if !slices.ContainsFunc(failures, func(o cluster.Outcome) bool { return !r.lazy(o.Stage) }) {
+			r.mute++
 			r.lazyRetryAt = again // the status itself cannot be written: there is nothing to say and nowhere to say it
 			return r.session.Now()
 		}
@@ -239,8 +244,21 @@ func (r *runner) act(ctx context.Context, l look) time.Time {
 			r.retry = 0
 		}
 	}
-	r.last, r.vain = stages, false
+	if r.last, r.vain = stages, false; !r.allLazy(stages) {
+		r.mute = 0
+	}
 	return r.session.Now()
+}
+
+// futile is how often the status is tried in vain before the goal counts as reached without it.
+const futile = 7
+
+// settles says that the goal holds although the status does not say so: it cannot be written, for want of the right or
+// because the kind that is installed drops a field of it. What cannot come true is not waited for.
+func (r *runner) settles(p *plan.Plan) bool { return p.Unwritten && r.mute >= futile }
+
+func (r *runner) allLazy(stages []plan.Stage) bool {
+	return !slices.ContainsFunc(stages, func(s plan.Stage) bool { return !r.lazy(s.Name) })
 }
 
 // due leaves out of a plan what has to wait, and says until when.

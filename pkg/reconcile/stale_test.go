@@ -97,7 +97,7 @@ func TestRunRepeatsWhatHasNoEffectEverMoreRarely(t *testing.T) {
 		s := w.session("laptop/1")
 		heard := &atomic.Int32{}
 		s.API = deaf{w.server, heard}
-		w.drive(t.Context(), s, "web", reconcile.RunOptions{Timeout: 10 * time.Minute})
+		w.drive(t.Context(), s, "web", reconcile.RunOptions{Timeout: 10 * time.Minute, Forever: true})
 		// Doubling from 50 ms to a minute takes 11 tries and about 100 s; then one a minute.
 		if n := heard.Load(); n < 10 || n > 40 {
 			t.Errorf("%d tries in ten minutes", n)

@@ -136,7 +136,9 @@ func (n *Narrator) actedOn(e Acted) []Line {
 	}
 	n.acted[v.UID] = v.Fate
 	progress := ""
-	if v.Fate == plan.UpdateInPlace || v.Fate == plan.Make && v.Updated {
+	if v.Fate == plan.UpdateInPlace && v.Reason == plan.ReasonRollback {
+		progress = "back to the current revision"
+	} else if v.Fate == plan.UpdateInPlace || v.Fate == plan.Make && v.Updated {
 		n.moved++
 		progress = fmt.Sprintf("%d of %d", n.last.Counts.Updated+n.moved, n.last.Counts.ExpectedUpdated)
 	}

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/engine/plan"
@@ -23,5 +24,22 @@ func TestWay(t *testing.T) {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
 		})
+	}
+}
+
+// A pod that goes back is not counted among those that go forward.
+func TestAPodThatGoesBackIsNoProgress(t *testing.T) {
+	t.Parallel()
+	for reason, want := range map[plan.Reason]string{
+		plan.ReasonRevision: "in place      3 of 4", plan.ReasonRollback: "in place      back to the current revision",
+	} {
+		n := &Narrator{Prefix: " "}
+		head := Head{Subject: Subject{Name: "web"}}
+		n.Tell(Planned{Head: head, Plan: &plan.Plan{Verdicts: []plan.Verdict{{Name: "web-a", UID: "a", Fate: plan.UpdateInPlace, Reason: reason}}},
+			Counts: Counts{Updated: 2, ExpectedUpdated: 4}})
+		lines := n.Tell(Acted{Head: head, Action: plan.Action{Verb: plan.Patch, On: plan.Ref{Kind: plan.PodKind, Name: "web-a", UID: "a"}}})
+		if len(lines) != 1 || !strings.HasSuffix(lines[0].Text, want) {
+			t.Errorf("%s: %+v, want %q", reason, lines, want)
+		}
 	}
 }

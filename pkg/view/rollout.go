@@ -58,6 +58,9 @@ func (c Change) Sentence() string {
 	if strings.HasPrefix(c.Field, imageField) {
 		colon = ":"
 	}
+	if c.From == c.To { // it was not set
+		return Clean(fmt.Sprintf("%s%s %s, the default until now", c.Field, colon, c.To))
+	}
 	return Clean(fmt.Sprintf("%s%s %s -> %s", c.Field, colon, c.From, c.To))
 }
 

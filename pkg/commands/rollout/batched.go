@@ -126,29 +126,52 @@ func (o *options) firstBatch(ctx context.Context, deps *cli.Deps, s *subject, in
 	if counts.Updated >= counts.Wanted {
 		return in, nil // there is nothing to do in batches
 	}
-	run := &batch.Run{ID: strconv.FormatUint(deps.Random(), 36), TargetRevision: counts.UpdateRevision, Batches: batches,
-		StartedAt: deps.Now().UTC().Truncate(time.Second), By: view.Holder(deps.Session(s.client, o.gates, "", nil).Holder), Version: batch.Version,
-		FromRevision: counts.CurrentRevision, PauseBetween: o.batch.pause, OnFailure: o.batch.onFailure}
-	d := batch.Next(batch.State{Now: run.StartedAt, Run: run, UpdateRevision: counts.UpdateRevision, Replicas: counts.Wanted, Updated: counts.Updated,
-		UpdatedAvailable: counts.UpdatedAvailable})
-	if err := record(&in, d); err != nil {
-		return in, err
+	run := s.newRun(deps, batches, counts)
+	run.PauseBetween, run.OnFailure = o.batch.pause, o.batch.onFailure
+	if in.Template != nil {
+		run.FromRevision = in.Template.From
 	}
-	in.Annotations[keys.ApproveAnnotation] = nil
+	err = begin(&in, run, counts, o.delegated)
 	if block := s.set.Spec.UpdateStrategy.RollingUpdate; block != nil && block.Paused {
 		paused := false
 		in.Paused = &paused
 	}
-	return in, nil
+	return in, err
+}
+
+// newRun is a run to the revision that a look found to be the wanted one.
+func (s *subject) newRun(deps *cli.Deps, batches []string, counts view.Counts) *batch.Run {
+	return &batch.Run{ID: strconv.FormatUint(deps.Random(), 36), TargetRevision: counts.UpdateRevision, Batches: batches,
+		StartedAt: deps.Now().UTC().Truncate(time.Second), By: view.Holder(deps.Session(s.client, s.target.gates, "", nil).Holder),
+		Version: batch.Version, FromRevision: counts.CurrentRevision}
+}
+
+// begin puts a new run and its first batch into an intent, in place of a run and an approval that stand there.
+func begin(in *cluster.Intent, run *batch.Run, counts view.Counts, delegated bool) error {
+	d := batch.Next(batch.State{Now: run.StartedAt, Run: run, UpdateRevision: counts.UpdateRevision, Replicas: counts.Wanted, Updated: counts.Updated,
+		UpdatedAvailable: counts.UpdatedAvailable})
+	if err := record(in, d, delegated); err != nil {
+		return err
+	}
+	in.Annotations[keys.ApproveAnnotation] = nil
+	return nil
 }
 
 // record puts the cursor of a decision and the partition that it begins with into one intent.
-func record(in *cluster.Intent, d batch.Decision) error {
+//
+// Where somebody else drives the partition is a percentage: when others change the replicas, that one may act before this
+// process can move the partition.
+func record(in *cluster.Intent, d batch.Decision, delegated bool) error {
 	text, err := d.Run.Encode()
 	if err != nil {
 		return err
 	}
 	partition := intstr.FromInt32(d.Partition)
+	if share := batch.Share(d.Partition, d.Run.Replicas); delegated {
+		if same, err := budget.Partition(&share, d.Run.Replicas); err == nil && same == d.Partition {
+			partition = share
+		}
+	}
 	in.Partition, in.Exclusive, in.Annotations = &partition, true, map[string]*string{keys.RunAnnotation: &text}
 	return nil
 }

@@ -155,9 +155,9 @@ func (b *batched) turn(ctx context.Context, d batch.Decision) (bool, error) {
 		b.tell(fmt.Sprintf("batch %d of %d: %d of %d pods", d.Batch, len(run.Batches), d.Goal, replicasOf(b.s.set)))
 		return b.wait(ctx, d)
 	case batch.Complete:
-		return true, b.complete(ctx)
+		return true, b.complete(ctx, run)
 	case batch.Fail:
-		return true, b.fail(ctx, d, run)
+		return b.fail(ctx, d, run)
 	}
 	return true, b.end(view.StopSuperseded, d.Why, cli.Superseded)
 }
@@ -183,7 +183,7 @@ func (b *batched) tell(text string) bool {
 // write records the cursor and what goes with it. Somebody who was faster is no fault: the next turn sees what they did.
 func (b *batched) write(ctx context.Context, d batch.Decision) error {
 	var in cluster.Intent
-	if err := record(&in, d); err != nil {
+	if err := record(&in, d, b.claim.Choice.Role == cluster.Delegate); err != nil {
 		return err
 	}
 	return b.send(ctx, in)
@@ -203,6 +203,9 @@ func (b *batched) send(ctx context.Context, in cluster.Intent) error {
 		return err
 	}
 	b.s.set = written
+	if in.Template != nil {
+		b.voice.changes(b.s, change, true)
+	}
 	return nil
 }
 
@@ -290,7 +293,8 @@ func (b *batched) end(why view.StopReason, detail string, code cli.Code) error {
 }
 
 // complete removes the cursor, then sees the workload to its end like a rollout without batches.
-func (b *batched) complete(ctx context.Context) error {
+func (b *batched) complete(ctx context.Context, run *batch.Run) error {
+	b.failed = run.Undoes
 	err := b.send(ctx, cluster.Intent{Exclusive: true, Annotations: map[string]*string{keys.RunAnnotation: nil, keys.ApproveAnnotation: nil}})
 	if err != nil {
 		return err
@@ -300,51 +304,63 @@ func (b *batched) complete(ctx context.Context) error {
 	return b.follow(ctx, b.deps, b.s, b.claim, b.voice)
 }
 
-// fail records a failure and does what the operator asked for.
-func (b *batched) fail(ctx context.Context, d batch.Decision, run *batch.Run) error {
+// fail records a failure and does what the operator asked for; true when that was the last.
+func (b *batched) fail(ctx context.Context, d batch.Decision, run *batch.Run) (bool, error) {
 	if d.Run == nil { // it failed before
-		return b.end(view.StopFailed, d.Why, cli.RolloutFailed)
+		return true, b.end(view.StopFailed, d.Why, cli.RolloutFailed)
 	}
 	if run.OnFailure == batch.Undo {
 		return b.undo(ctx, d, run)
 	}
 	in := cluster.Intent{}
-	if err := record(&in, d); err != nil {
-		return err
+	if err := record(&in, d, false); err != nil {
+		return true, err
 	}
 	paused := true
 	in.Paused, in.Partition = &paused, nil
 	if err := b.send(ctx, in); err != nil {
-		return err
+		return true, err
 	}
 	untouched := b.s.set.Status.Replicas - b.s.set.Status.UpdatedReplicas
-	return b.end(view.StopFailed, fmt.Sprintf("%s; paused, %d pods untouched", d.Why, untouched), cli.RolloutFailed)
+	return true, b.end(view.StopFailed, fmt.Sprintf("%s; paused, %d pods untouched", d.Why, untouched), cli.RolloutFailed)
 }
 
-// undo takes the pods of a failed run back, in the same way as the verb.
-func (b *batched) undo(ctx context.Context, d batch.Decision, run *batch.Run) error {
+// undo records the way back of a failed run: a run of its own that takes the batches back in reverse, so that anybody can
+// carry it on. It is true when there is none.
+func (b *batched) undo(ctx context.Context, d batch.Decision, run *batch.Run) (bool, error) {
 	b.voice.say(view.Line{Text: "failed: " + view.Clean(d.Why), Tone: view.Bad})
 	parts, err := b.s.parts(ctx, b.s.set)
 	if err != nil {
-		return err
+		return true, err
 	}
 	to := byName(revisionsOf(parts), run.FromRevision)
 	if to == nil {
-		return b.end(view.StopFailed, fmt.Sprintf("%s; revision %s is gone, nothing is taken back", d.Why, run.FromRevision), cli.RolloutFailed)
+		return true, b.end(view.StopFailed, fmt.Sprintf("%s; revision %s is gone, nothing is taken back", d.Why, run.FromRevision), cli.RolloutFailed)
 	}
-	if b.intent, err = b.s.toRevision(to, run.TargetRevision); err != nil {
-		return err
-	}
-	change, err := b.s.judge(b.intent, b.gates)
+	in, err := b.s.toRevision(to, run.TargetRevision)
 	if err != nil {
-		return err
+		return true, err
 	}
-	if b.s.set, err = b.s.write(ctx, change, cluster.DryRunNone); err != nil {
-		return err
+	change, err := b.s.judge(in, b.gates)
+	if err != nil {
+		return true, err
 	}
-	b.voice.changes(b.s, change, true)
-	if err := b.follow(ctx, b.deps, b.s, b.claim, b.voice); err != nil {
-		return err
+	after := b.s.set.DeepCopy()
+	if err := change.Apply(after); err != nil {
+		return true, err
 	}
-	return cli.Stopped(cli.RolloutFailed)
+	planned, err := b.s.planned(b.deps, after, parts, b.gates)
+	if err != nil {
+		return true, err
+	}
+	batches, err := batch.Back(run, planned.Counts.Wanted)
+	if err != nil {
+		return true, err
+	}
+	back := b.s.newRun(b.deps, batches, planned.Counts)
+	back.FromRevision, back.OnFailure, back.Undoes = run.TargetRevision, batch.Stop, d.Why
+	if err := begin(&in, back, planned.Counts, b.delegated); err != nil {
+		return true, err
+	}
+	return false, b.send(ctx, in)
 }

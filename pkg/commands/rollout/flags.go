@@ -68,6 +68,10 @@ type options struct {
 	// carryOn says that the verb carries a recorded run in batches on, batch how; nil is to its end.
 	carryOn bool
 	batch   *batchOptions
+	// delegated says that somebody else drives.
+	delegated bool
+	// failed is why the run has failed that a way back follows; reaching its end is no success then.
+	failed string
 	// prepare finds the intent for verbs that have to look at the workload first; it is asked again when the workload has
 	// changed since. Nil leaves the intent as it is.
 	prepare func(context.Context, *cli.Deps, *subject) (cluster.Intent, error)

@@ -41,8 +41,15 @@ func (o *options) follow(ctx context.Context, deps *cli.Deps, s *subject, claim 
 	result := claim.Run(run, options)
 	r := v.snapshot(s, cli.DriverOf(claim.Choice.Driver))
 	r.Done, r.Stopped, r.Detail = result.Reached, result.Why, result.Detail
+	if o.failed != "" && result.Reached {
+		r.Done, r.Stopped, r.Detail = false, view.StopFailed, o.failed+"; all pods are taken back"
+		v.say(view.Line{Text: "failed: " + view.Clean(r.Detail), Tone: view.Bad, Result: true})
+	}
 	if err := o.answer(deps, r); err != nil {
 		return err
+	}
+	if o.failed != "" && result.Reached {
+		return cli.Stopped(cli.RolloutFailed)
 	}
 	return ending(run, result)
 }

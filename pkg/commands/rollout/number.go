@@ -45,10 +45,10 @@ func parseNumber(flag, text string) (*intstr.IntOrString, error) {
 		return &n, nil
 	}
 	value, err := strconv.ParseInt(text, 10, 64)
-	if err != nil {
+	if err != nil || value > math.MaxInt32 {
 		return nil, bad
 	}
-	n := intstr.FromInt32(int32(min(value, math.MaxInt32)))
+	n := intstr.FromInt32(int32(value))
 	return &n, nil
 }
 

@@ -56,7 +56,7 @@ func New(deps *cli.Deps) *cobra.Command {
 	f.add(cmd.Flags())
 	b.add(cmd.Flags())
 	cmd.AddCommand(newStatus(deps), newPlan(deps), newWhy(deps), newHistory(deps),
-		newPause(deps), newResume(deps), newUndo(deps), newScale(deps), newScaleDown(deps), newApprove(deps), newRestart(deps))
+		newPause(deps), newResume(deps), newUndo(deps), newScale(deps), newScaleDown(deps), newApprove(deps), newRestart(deps), newAdopt(deps))
 	return cmd
 }
 
@@ -78,6 +78,7 @@ func (o *options) run(ctx context.Context, deps *cli.Deps) error {
 	if err != nil {
 		return err
 	}
+	o.delegated = choice.Role == cluster.Delegate
 	switch {
 	case o.dryRun != cluster.DryRunNone:
 		return o.preview(ctx, deps, s, change, choice)

@@ -123,7 +123,7 @@ func (s *subject) scaled(ctx context.Context, deps *cli.Deps, in cluster.Intent)
 	}
 	state.Replicas = *in.Replicas
 	if d := batch.Next(state); d.Step == batch.Adjust {
-		err = record(&in, d)
+		err = record(&in, d, false)
 	}
 	return in, err
 }

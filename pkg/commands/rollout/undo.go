@@ -19,23 +19,33 @@ import (
 // newUndo makes the verb `rollout undo`.
 func newUndo(deps *cli.Deps) *cobra.Command {
 	var number int64
+	var b batchFlags
+	var asked *options
 	cmd := &cobra.Command{
 		Use:   "undo TYPE/NAME [--to-revision N] [flags]",
 		Short: "Go back to an earlier revision, also in the middle of a rollout",
 		Long: "Put the template of an earlier revision back and move the pods that are elsewhere to it, in place where possible,\n" +
 			"within the limits of the workload. In the middle of a rollout that is the revision that the pods come from, and\n" +
 			"pods that were not touched stay as they are; afterwards it is the one before. A pause, the partition and a batched\n" +
-			"run end with it.",
+			"run end with it. With --batches the way back is a batched run of its own.",
 		Example: "  kubectl kruise rollout undo cloneset/web\n  kubectl kruise rollout undo cloneset/web --to-revision 3",
 	}
+	b.add(cmd.Flags())
 	cmd.Flags().Int64Var(&number, "to-revision", 0, "The number of the revision, see: kubectl kruise rollout history")
-	return newDriving(deps, cmd, func(_ *options, set func(string) bool) error {
+	return newDriving(deps, cmd, func(o *options, set func(string) bool) error {
 		if set("to-revision") && number < 1 {
 			return cli.Usagef("--to-revision %d: want 1 or more, see: kubectl kruise rollout history", number)
 		}
-		return nil
+		var err error
+		o.batch, err = b.parse(set)
+		o.carryOn, asked = true, o
+		return err
 	}, func(ctx context.Context, deps *cli.Deps, s *subject) (cluster.Intent, error) {
-		return s.back(ctx, deps, number)
+		in, err := s.back(ctx, deps, number)
+		if err != nil || asked.batch.batches == "" {
+			return in, err
+		}
+		return asked.firstBatch(ctx, deps, s, in)
 	})
 }
 

@@ -88,6 +88,9 @@ type Run struct {
 	// Failed says why the run is over; a new attempt removes it.
 	Failed string `json:"failed,omitempty"`
 
+	// Undoes is why the run is a way back: the failure of the one before. Reaching its end is no success.
+	Undoes string `json:"undoes,omitempty"`
+
 	// unknown are fields that another build wrote.
 	unknown map[string]json.RawMessage
 }

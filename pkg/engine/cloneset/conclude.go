@@ -14,7 +14,9 @@ func (p *pass) conclude() {
 	p.launchWarnings()
 	p.verdicts()
 	p.waitForPods()
-	p.out.Done = p.done()
+	holds := p.holds()
+	p.out.Done = holds && p.out.Empty()
+	p.out.Unwritten = holds && !p.out.Empty() && p.onlyStatus()
 	if p.failure != "" {
 		reason := p.failureReason()
 		p.out.Waits = append(p.out.Waits, plan.Wait{Reason: reason, Note: p.failure})
@@ -41,13 +43,18 @@ var stopped = map[plan.Reason]string{
 	plan.ReasonOnDelete: "the strategy OnDelete updates a pod only when somebody deletes it",
 }
 
-// done says that the goal holds: as many pods as wanted, as many of them updated as the partition allows, all updated ones
-// available, and nothing begun or left to write.
-func (p *pass) done() bool {
-	return p.set.DeletionTimestamp == nil && p.out.Empty() && p.failure == "" && len(p.pods) == p.spec.replicas &&
+// holds says that the goal holds: as many pods as wanted, as many of them updated as the partition allows, all updated
+// ones available, and nothing begun. When nothing is left to write either, the plan is done.
+func (p *pass) holds() bool {
+	return p.set.DeletionTimestamp == nil && p.failure == "" && len(p.pods) == p.spec.replicas &&
 		p.n.specified+p.o.specified+p.n.preDeleting+p.o.preDeleting == 0 &&
 		p.out.Status.UpdatedAvailableReplicas == p.out.Status.UpdatedReplicas && !p.updatesLeft() && !p.underWay() &&
 		(!p.spec.rollback || p.backAvailable())
+}
+
+// onlyStatus says that the plan writes nothing but the status.
+func (p *pass) onlyStatus() bool {
+	return !slices.ContainsFunc(p.out.Stages, func(s plan.Stage) bool { return s.Name != StageStatus })
 }
 
 // backAvailable says that the pods at the current revision are available: where a raised partition moves pods back, they

@@ -46,8 +46,13 @@ func (p *pass) status() {
 	if equality.Semantic.DeepEqual(p.out.Status, p.set.Status) {
 		return
 	}
-	p.out.Add(StageStatus, plan.Action{Verb: plan.Patch, On: p.on, Subresource: plan.StatusSubresource,
-		Change: &StatusChange{From: p.set.Status, To: p.out.Status}, Why: "the status follows the pods"})
+	a := plan.Action{Verb: plan.Patch, On: p.on, Subresource: plan.StatusSubresource,
+		Change: &StatusChange{From: p.set.Status, To: p.out.Status}, Why: "the status follows the pods"}
+	if !equality.Semantic.DeepEqual(p.out.Status.Conditions, p.set.Status.Conditions) {
+		// A patch has the whole list, so it would undo what another writer has added meanwhile.
+		a.ResourceVersion = p.set.ResourceVersion
+	}
+	p.out.Add(StageStatus, a)
 }
 
 func count(n *int32, yes bool) {

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/apis/apps/v1beta1"
+	"github.com/kubectl-kruise/kubectl-kruise/pkg/engine/plan"
 )
 
 func TestStatusChange(t *testing.T) {
@@ -39,5 +40,33 @@ func TestStatusChange(t *testing.T) {
 				t.Errorf("patch (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// A patch has the whole list of conditions: with it, the write is bound to the version that was judged.
+func TestStatusIsBoundToItsVersionWhenConditionsChange(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, 2)
+	s.settle()
+	s.change(replicas(3))
+	for _, c := range []struct {
+		rule     string
+		failures []Failure
+		want     string
+	}{
+		{"the numbers alone", nil, ""},
+		{"a condition", []Failure{{Stage: StageScale, Message: "no"}}, s.w.Set.ResourceVersion},
+	} {
+		w := s.w
+		w.Failures = c.failures
+		p, err := Decide(w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, a := range p.Actions() {
+			if a.Subresource == plan.StatusSubresource && a.On.Kind == plan.CloneSetKind && a.ResourceVersion != c.want {
+				t.Errorf("%s: the status is bound to version %q, want %q", c.rule, a.ResourceVersion, c.want)
+			}
+		}
 	}
 }

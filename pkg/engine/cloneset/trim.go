@@ -44,6 +44,11 @@ func (p *pass) trimPodsToDelete() {
 			owned[p.rest[i].Name] = false
 		}
 	}
+	for name := range p.w.Gone {
+		if _, ok := owned[name]; !ok {
+			owned[name] = false
+		}
+	}
 	var kept, unknown []string
 	for _, name := range names {
 		switch active, known := owned[name]; {

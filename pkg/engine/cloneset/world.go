@@ -33,6 +33,8 @@ type World struct {
 	Pods []Pod
 	// Claims are the PersistentVolumeClaims that the set owns.
 	Claims []*corev1.PersistentVolumeClaim
+	// Gone are names of pods that were the set's and are there no more.
+	Gone map[string]bool
 	// NodeLabels are the labels of nodes by name, needed only for a template with topologySpreadConstraints.
 	NodeLabels map[string]map[string]string
 	// OwnerAPIVersion is the version that owner references name: one that the cluster serves.

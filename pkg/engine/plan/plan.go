@@ -18,6 +18,8 @@ type Plan struct {
 	Wake time.Time
 	// Done says that the subject's goal holds. A plan that is done has no actions.
 	Done bool
+	// Unwritten says that the goal holds and that nothing but the subject's status is left to write.
+	Unwritten bool
 	// Stopped names why the goal cannot be reached until somebody changes the intent (ReasonPaused, ReasonOnDelete,
 	// ReasonNotEligible, ReasonBadSpec); it is empty while the plan goes on by itself, and when it is done.
 	Stopped Reason
