@@ -91,7 +91,7 @@ test-integration: build ## tests against a real API server with fake nodes
 	hack/test-cluster.sh integration
 
 .PHONY: test-e2e
-test-e2e: build ## tests with a real kubelet and containers (root and containerd)
+test-e2e: build image ## tests with a real kubelet and containers (root and containerd)
 	hack/test-cluster.sh e2e
 
 .PHONY: soak

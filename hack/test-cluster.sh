@@ -33,6 +33,7 @@ fi
 
 state=$(hack/state-dir.sh "$kind")
 demo=$(hack/state-dir.sh demo)
+install=$(hack/state-dir.sh install)
 down() { [ ! -e "$1" ] || { bin/kruise-sandbox down -q --state "$1" && rm -rf "$1"; }; }
 finish() {
   local code=$?
@@ -40,6 +41,7 @@ finish() {
   [ $code = 0 ] || [ ! -d "$state/log" ] || { rm -rf "bin/log-$kind" && cp -r "$state/log" "bin/log-$kind" && echo "the sandbox's logs: bin/log-$kind" >&2; }
   down "$state" || code=1
   [ "$kind" != e2e ] || down "$demo" || code=1
+  [ "$kind" != e2e ] || down "$install" || code=1
   rm -f "${tally:-}"
   exit $code
 }
@@ -69,6 +71,6 @@ if [ "$kind" = integration ]; then
   KRUISE_SOAK=$soak go test -json -count=1 -timeout 60m ./internal/soak | "$tally"
 else
   echo "== end-to-end tests on real nodes"
-  KRUISE_E2E_STATE=$state KRUISE_E2E_DEMO_STATE=$demo \
+  KRUISE_E2E_STATE=$state KRUISE_E2E_DEMO_STATE=$demo KRUISE_E2E_INSTALL_STATE=$install \
     go test -json -count=1 -timeout 40m -parallel 4 ./e2e | tee "$record" | "$tally"
 fi
