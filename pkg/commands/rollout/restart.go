@@ -25,8 +25,9 @@ func newRestart(deps *cli.Deps) *cobra.Command {
 		Use:   "restart TYPE/NAME [flags]",
 		Short: "Replace all pods by new ones of the same revision",
 		Long: "Choose all pods of a workload for deletion and replace them within its limits, as many at a time as may be\n" +
-			"unavailable. The template is not touched, and each pod comes back at the revision that the partition gives it. The\n" +
-			"choice is recorded on the pods: whoever drives next goes on where this command stops.",
+			"unavailable. Pods are recreated: to restart containers where they are takes a daemon on the nodes, which this\n" +
+			"command does not use. The template is not touched, and each pod comes back at the revision that the partition\n" +
+			"gives it. The choice is recorded on the pods: whoever drives next goes on where this command stops.",
 		Example:               "  kubectl kruise rollout restart cloneset/web",
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, args []string) error {

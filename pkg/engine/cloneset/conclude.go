@@ -16,6 +16,9 @@ func (p *pass) conclude() {
 	p.waitForPods()
 	holds := p.holds()
 	p.out.Done = holds && p.out.Empty()
+	if holds {
+		p.warnRestarted()
+	}
 	p.out.Unwritten = holds && !p.out.Empty() && p.onlyStatus()
 	if p.failure != "" {
 		reason := p.failureReason()
