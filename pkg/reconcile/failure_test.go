@@ -1,6 +1,8 @@
 package reconcile_test
 
 import (
+	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -8,6 +10,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/apis/apps/v1beta1"
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/cluster/clustertest"
@@ -116,6 +119,39 @@ func TestRunWaitsAsLongAsTheServerAsks(t *testing.T) {
 		}
 		if took := time.Since(started); took < 30*time.Second || took > 35*time.Second {
 			t.Errorf("took %s", took)
+		}
+	})
+}
+
+// hanging is an API whose creations of pods are answered by nothing but the end of the request.
+type hanging struct{ clustertest.API }
+
+func (h hanging) Create(ctx context.Context, kind schema.GroupKind, obj plan.Object, dry bool) (plan.Object, error) {
+	if kind != plan.PodKind {
+		return h.API.Create(ctx, kind, obj, dry)
+	}
+	<-ctx.Done()
+	return nil, fmt.Errorf("the server cannot be reached: %w", ctx.Err())
+}
+
+// Writes that a run breaks off itself, because it is stopped, are not told as failures.
+func TestStoppedWritesAreNoFailures(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t, web("web", 2))
+		s := w.session("laptop/1")
+		s.API = hanging{w.server}
+		var failed []view.Event
+		s.Tell = func(e view.Event) {
+			if _, ok := e.(view.ActionFailed); ok {
+				failed = append(failed, e)
+			}
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		time.AfterFunc(time.Second, stop)
+		w.drive(ctx, s, "web", reconcile.RunOptions{})
+		if len(failed) > 0 {
+			t.Errorf("told %v", failed)
 		}
 	})
 }

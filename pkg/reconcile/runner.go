@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"context"
+	"errors"
 	"reflect"
 	"slices"
 	"sync/atomic"
@@ -319,6 +320,9 @@ func (r *runner) told(o cluster.Outcome) {
 	case cluster.Done, cluster.Checked:
 		r.teller.tell(view.Acted{Head: r.head(), Stage: o.Stage, Action: o.Action, DryRun: o.Result == cluster.Checked, Took: o.Took})
 	case cluster.Failed, cluster.Unknown:
+		if errors.Is(o.Err, context.Canceled) {
+			return // we broke it off ourselves; how the run ends says enough
+		}
 		r.teller.tell(view.ActionFailed{
 			Head: r.head(), Stage: o.Stage, Action: o.Action, Err: o.Err.Error(), Unknown: o.Result == cluster.Unknown,
 		})
