@@ -52,6 +52,7 @@ func New(deps *cli.Deps) *cobra.Command {
 		Short: "Drive all workloads of a namespace until you stop it",
 		Long: "Drive all CloneSets of a namespace, or of all namespaces, from this machine until you stop it: what kubectl apply,\n" +
 			"patch, scale and delete ask for happens, pods heal. Workloads that a rollout elsewhere drives are left to it.\n" +
+			"The containers of pods with a launch order are started in it, whatever owns the pods.\n" +
 			"Ctrl-C ends it at a safe point; pods keep running.",
 		Example:               "  kubectl kruise reconcile\n  kubectl kruise reconcile -A",
 		Args:                  cli.NoArgs,
