@@ -39,7 +39,8 @@ func TestRead(t *testing.T) {
 		want   []scenario
 		fault  string
 	}{
-		"rows and names": {areas: both, want: []scenario{{id: "thing/1"}, {id: "thing/2"}, {id: "PF-AA-1"}, {id: "PF-AA-2"}}},
+		"rows and names":      {areas: both, want: []scenario{{id: "thing/1"}, {id: "thing/2"}, {id: "PF-AA-1"}, {id: "PF-AA-2"}}},
+		"the first row alone": {areas: []area{{file: "rows.md", rows: "thing", last: 1}}, want: []scenario{{id: "thing/1"}}},
 		"exempt": {areas: both[:1], exempt: map[string]string{"thing/2": "later"},
 			want: []scenario{{id: "thing/1"}, {id: "thing/2", exempt: "later"}}},
 		"an exempt id that is not there": {areas: both, exempt: map[string]string{"thing/4": "later"}, fault: "thing/4 is exempt, but no area has it"},

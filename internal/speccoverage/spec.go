@@ -6,6 +6,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -14,6 +15,8 @@ type area struct {
 	file string
 	// rows: the n-th row of the table under "Scenarios that must hold" has the id <rows>/<n>.
 	rows string
+	// last is the last of these rows that belongs to the area; 0 when all do.
+	last int
 	// ids: what a heading or the first cell of a row names <ids>-<n>.
 	ids string
 }
@@ -23,7 +26,9 @@ var areas = []area{
 	{file: "cloneset.md", rows: "cloneset"},
 	{file: "inplace.md", rows: "inplace"},
 	{file: "pitfalls.md", ids: "PF-CS"},
+	{file: "launchorder.md", rows: "launchorder", last: 22},
 	{file: "pitfalls.md", ids: "PF-IP"},
+	{file: "pitfalls.md", ids: "PF-LP"},
 	{file: "scenarios.md", ids: "S-CS"},
 }
 
@@ -88,7 +93,7 @@ func (a area) scan(lines []string) []string {
 		}
 		switch {
 		case a.rows != "":
-			if m := row.FindStringSubmatch(line); inside && m != nil {
+			if m := row.FindStringSubmatch(line); inside && m != nil && a.has(m[1]) {
 				ids = append(ids, a.rows+"/"+m[1])
 			}
 		default:
@@ -98,4 +103,10 @@ func (a area) scan(lines []string) []string {
 		}
 	}
 	return ids
+}
+
+// has says whether a row belongs to the area.
+func (a area) has(number string) bool {
+	n, err := strconv.Atoi(number)
+	return err == nil && (a.last == 0 || n <= a.last)
 }
