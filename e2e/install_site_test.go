@@ -174,7 +174,7 @@ func (s *site) everything() map[string]bool {
 	if err != nil {
 		s.Fatal(err)
 	}
-	fleeting := []string{"events", "componentstatuses", "endpointslices", "endpoints", "pods", "leases.coordination.k8s.io/kube-system"}
+	fleeting := []string{"events", "componentstatuses", "endpointslices", "endpoints", "pods"}
 	found := map[string]bool{}
 	for _, list := range lists {
 		for _, r := range list.APIResources {
@@ -186,6 +186,9 @@ func (s *site) everything() map[string]bool {
 				s.Fatalf("list %s: %v", r.Name, err)
 			}
 			for _, o := range objects.Items {
+				if o.Namespace == corev1.NamespaceNodeLease {
+					continue // the kubelets' own, from some time after their start on
+				}
 				key := r.Name + " " + o.Namespace + "/" + o.Name
 				for label := range o.Labels {
 					key += " label " + label

@@ -117,7 +117,7 @@ func program(t *testing.T) string {
 	return path
 }
 
-// drivers keep one foreground loop running; each is killed after a while and followed by the next.
+// drivers keep one foreground loop running; while killing is set, each is killed after a while and followed by the next.
 type drivers struct {
 	t          *testing.T
 	program    string
@@ -131,7 +131,6 @@ type drivers struct {
 func startDrivers(t *testing.T, kubeconfig string, d *dice) *drivers {
 	t.Helper()
 	all := &drivers{t: t, program: program(t), kubeconfig: kubeconfig, dice: d}
-	all.killing.Store(true)
 	var running sync.WaitGroup
 	running.Go(func() {
 		for t.Context().Err() == nil {
@@ -146,6 +145,8 @@ func startDrivers(t *testing.T, kubeconfig string, d *dice) *drivers {
 	})
 	return all
 }
+
+func (s *drivers) life() time.Duration { return s.dice.between(3*time.Second, 15*time.Second) }
 
 // one runs a loop until it is killed. A loop that ends by itself may only do so because it was refused what the one before
 // it still holds, or by a fault before it had begun.
@@ -163,7 +164,7 @@ func (s *drivers) one() {
 		close(exited)
 	}()
 	defer func() { s.last = tail(s.last + "-- " + cmd.ProcessState.String() + "\n" + said.String()) }()
-	life := time.NewTimer(s.dice.between(3*time.Second, 15*time.Second))
+	life := time.NewTimer(s.life())
 	defer life.Stop()
 	for {
 		select {
@@ -174,7 +175,8 @@ func (s *drivers) one() {
 			return
 		case <-life.C:
 			if !s.killing.Load() {
-				continue // this one may stay
+				life.Reset(s.life()) // this one may stay
+				continue
 			}
 			s.kills.Add(1)
 		case <-s.t.Context().Done():

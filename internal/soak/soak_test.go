@@ -62,6 +62,7 @@ func TestSoak(t *testing.T) {
 	w.reach("created")
 	created := time.Since(begin)
 
+	all.killing.Store(true)
 	w.play(duration)
 	all.killing.Store(false)
 	calm := time.Now()
