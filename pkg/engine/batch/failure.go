@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/kubectl-kruise/kubectl-kruise/pkg/engine/inplace"
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/engine/launchorder"
 )
 
@@ -128,6 +129,9 @@ func examine(pod *corev1.Pod) (*Failure, time.Duration) {
 			}
 			if f, patience := examineContainer(&list[i]); f != nil {
 				f.Since = since
+				if f.Cause == CrashLoop && diesYoung(&list[i]) {
+					f.Since = begun(pod)
+				}
 				return f, patience
 			}
 		}
@@ -172,6 +176,25 @@ func ended(t *corev1.ContainerStateTerminated, otherwise string) string {
 		return fmt.Sprintf("exit %d: %s", t.ExitCode, otherwise)
 	}
 	return fmt.Sprintf("exit %d", t.ExitCode)
+}
+
+// diesYoung says that a container did not live as long as a crash is borne. One without a readiness probe is ready each time
+// until it ends, so that the pod's conditions tell of the last moment alone.
+func diesYoung(s *corev1.ContainerStatus) bool {
+	t := s.LastTerminationState.Terminated
+	return t != nil && t.FinishedAt.Sub(t.StartedAt.Time) < CrashPatience
+}
+
+// begun is when the pod got its node, or its last update in place.
+func begun(pod *corev1.Pod) time.Time {
+	at := pod.CreationTimestamp.Time
+	if c := condition(pod, corev1.PodScheduled); c != nil && c.LastTransitionTime.After(at) {
+		at = c.LastTransitionTime.Time
+	}
+	if state, found, err := inplace.ParseState(pod); err == nil && found && state.UpdateTimestamp.After(at) {
+		at = state.UpdateTimestamp.Time
+	}
+	return at
 }
 
 // downSince is when the pod's containers were last in order, or when it got its node.

@@ -68,6 +68,10 @@ func TestJudge(t *testing.T) {
 		{"a crash tells what the container said", time.Hour, []*corev1.Pod{patient("a", "CrashLoopBackOff", "back-off", func(p *corev1.Pod) {
 			p.Status.ContainerStatuses[1].LastTerminationState.Terminated = &corev1.ContainerStateTerminated{ExitCode: 1, Message: "bind: address in use\n"}
 		})}, `container ends again and again: nginx: CrashLoopBackOff: "exit 1: bind: address in use" (a)`, 0},
+		{"a container that is ready each time for a moment before it ends", 25 * time.Second, []*corev1.Pod{lived("a", time.Second)},
+			`container ends again and again: nginx: CrashLoopBackOff: "exit 1" (a)`, 0},
+		{"but not before its update is as old as a crash is borne", 15 * time.Second, []*corev1.Pod{lived("a", time.Second)}, "", 20 * time.Second},
+		{"a container that ends after a long life", 25 * time.Second, []*corev1.Pod{lived("a", time.Minute)}, "", 30 * time.Second},
 		{"launchorder.md 1: a container that waits for its turn is no failure", time.Hour, []*corev1.Pod{patient("a", "CreateContainerConfigError", `configmap "a-barrier" not found`, ordered)}, "", 0},
 		{"launchorder.md 1: another ConfigMap is", time.Hour, []*corev1.Pod{patient("a", "CreateContainerConfigError", `configmap "b" not found`, ordered)},
 			`container cannot be created: nginx: CreateContainerConfigError: "configmap \"b\" not found" (a)`, 0},
@@ -102,6 +106,16 @@ func TestJudge(t *testing.T) {
 			t.Errorf("%s: wake %s", c.rule, diff)
 		}
 	}
+}
+
+// lived is a pod that was updated in place ten seconds before start, and whose container has ended for the second time
+// after so long a life.
+func lived(name string, life time.Duration) *corev1.Pod {
+	return patient(name, "CrashLoopBackOff", "", func(p *corev1.Pod) {
+		p.Annotations = map[string]string{keys.InPlaceUpdateStateAnnotation: `{"revision":"web-2","updateTimestamp":"` + start.Add(-10*time.Second).UTC().Format(time.RFC3339) + `"}`}
+		p.Status.ContainerStatuses[1].LastTerminationState.Terminated = &corev1.ContainerStateTerminated{
+			ExitCode: 1, StartedAt: metav1.NewTime(start.Add(-life)), FinishedAt: metav1.NewTime(start)}
+	})
 }
 
 func unschedulable(name string) *corev1.Pod {
