@@ -160,14 +160,17 @@ func TestTheBarrierBelongsToThePod(t *testing.T) {
 // TestNext is row 15: the levels that are not ready, the highest first.
 func TestNext(t *testing.T) {
 	t.Parallel()
-	out := Decide(World{Pod: pod(at("a", 3), at("b", 0), at("c", -1), at("d", 4)), Barrier: configMap("web-uid")})
-	var got []int64
-	for _, l := range out.Levels {
-		got = append(got, l.Priority)
-	}
-	if diff := cmp.Diff([]int64{4, 3, 0, -1}, got); diff != "" {
-		t.Errorf("launchorder/15: %s", diff)
-	}
+	t.Run("launchorder/15", func(t *testing.T) {
+		t.Parallel()
+		out := Decide(World{Pod: pod(at("a", 3), at("b", 0), at("c", -1), at("d", 4)), Barrier: configMap("web-uid")})
+		var got []int64
+		for _, l := range out.Levels {
+			got = append(got, l.Priority)
+		}
+		if diff := cmp.Diff([]int64{4, 3, 0, -1}, got); diff != "" {
+			t.Error(diff)
+		}
+	})
 }
 
 func TestEventPerLevel(t *testing.T) {
