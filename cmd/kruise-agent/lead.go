@@ -168,7 +168,7 @@ func (m *manager) connect(ctx context.Context) (*cluster.Client, []reconcile.Ser
 }
 
 // planGates are the gates that the loop plans with. The daemon of this build does no work on its node, so nothing may be
-// planned that counts on it; neither is there an engine that resizes pods.
+// planned that counts on it; neither has the manager the right to resize pods, which are recreated instead.
 func planGates(gates features.Gates) features.Gates {
 	return gates.With(features.KruiseDaemon, false).With(features.InPlaceWorkloadVerticalScaling, false)
 }

@@ -54,8 +54,7 @@ func (o *options) runAdopt(ctx context.Context, deps *cli.Deps) error {
 	}
 	voice := newVoice(deps, o, s)
 	voice.note = cli.DryRunNote(o.dryRun)
-	session := deps.Session(s.client, o.gates, o.mode, voice.hear)
-	session.Resize = s.resize
+	session := o.session(deps, s, voice)
 	choice, err := o.choose(ctx, s, session)
 	if err != nil {
 		return err

@@ -72,8 +72,7 @@ func (o *options) run(ctx context.Context, deps *cli.Deps) error {
 		return err
 	}
 	voice := newVoice(deps, o, s)
-	session := deps.Session(s.client, o.gates, o.mode, voice.hear)
-	session.Resize = s.resize
+	session := o.session(deps, s, voice)
 	choice, err := o.choose(ctx, s, session)
 	if err != nil {
 		return err
@@ -197,4 +196,11 @@ func (s *subject) explain(err error) error {
 		return fmt.Errorf("%s is %w; watch it with: kubectl kruise rollout status %s --watch", s.target, err, s.target)
 	}
 	return err
+}
+
+// session is how the verbs drive a subject.
+func (o *options) session(deps *cli.Deps, s *subject, voice *voice) *reconcile.Session {
+	session := deps.Session(s.client, o.gates, o.mode, voice.hear)
+	session.Resize = s.resize
+	return session
 }
