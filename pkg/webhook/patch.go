@@ -196,5 +196,7 @@ func sortedKeys(m map[string]any) []string {
 	return keys
 }
 
+var pointer = strings.NewReplacer("~", "~0", "/", "~1")
+
 // escape writes a key as a part of a JSON pointer.
-func escape(key string) string { return strings.NewReplacer("~", "~0", "/", "~1").Replace(key) }
+func escape(key string) string { return pointer.Replace(key) }
