@@ -121,6 +121,14 @@ func (m *manager) driveServed(ctx context.Context, client *cluster.Client, serve
 	session := &reconcile.Session{
 		API: client, Gates: planGates(m.gates), Now: time.Now, Random: rand.Uint64, Holder: m.holder, Tell: m.meters.hear, Meter: m.meters,
 	}
+	if m.gates.Enabled(features.InPlaceWorkloadVerticalScaling) {
+		var err error
+		if session.Resize, err = client.ResizeMode(ctx); err != nil {
+			m.log.Warn("driving again in a moment", "error", err.Error())
+			pause(ctx, leaseEvery)
+			return nil
+		}
+	}
 	looping, end := context.WithCancel(ctx)
 	defer end()
 	var watch sync.WaitGroup
@@ -168,9 +176,9 @@ func (m *manager) connect(ctx context.Context) (*cluster.Client, []reconcile.Ser
 }
 
 // planGates are the gates that the loop plans with. The daemon of this build does no work on its node, so nothing may be
-// planned that counts on it; neither has the manager the right to resize pods, which are recreated instead.
+// planned that counts on it.
 func planGates(gates features.Gates) features.Gates {
-	return gates.With(features.KruiseDaemon, false).With(features.InPlaceWorkloadVerticalScaling, false)
+	return gates.With(features.KruiseDaemon, false)
 }
 
 // pause waits; false when the context ended.

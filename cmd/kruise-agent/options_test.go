@@ -48,13 +48,15 @@ func TestPlanGates(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, gate := range []features.Gate{features.KruiseDaemon, features.InPlaceUpdateEnvFromMetadata, features.InPlaceWorkloadVerticalScaling} {
+	for _, gate := range []features.Gate{features.KruiseDaemon, features.InPlaceUpdateEnvFromMetadata} {
 		if planGates(all).Enabled(gate) {
 			t.Errorf("the loop plans with %s", gate)
 		}
 	}
-	if !planGates(all).Enabled(features.CloneSetShortHash) {
-		t.Error("CloneSetShortHash is lost")
+	for _, gate := range []features.Gate{features.CloneSetShortHash, features.InPlaceWorkloadVerticalScaling} {
+		if !planGates(all).Enabled(gate) {
+			t.Errorf("%s is lost", gate)
+		}
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
-	"github.com/kubectl-kruise/kubectl-kruise/pkg/apis/keys"
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/install"
 )
 
@@ -24,6 +23,8 @@ const (
 	replicasMark  = 424242
 )
 
+const gatesValue = "{{ .Values.featureGates }}"
+
 // templates are what the marks stand for.
 var templates = strings.NewReplacer(
 	namespaceMark, "{{ .Values.namespace }}",
@@ -31,7 +32,7 @@ var templates = strings.NewReplacer(
 	policyMark, "{{ .Values.podFailurePolicy }}",
 	versionMark, "{{ .Chart.AppVersion | quote }}",
 	strconv.Itoa(replicasMark), "{{ .Values.replicas }}",
-	"--feature-gates=", "--feature-gates={{ .Values.featureGates }}",
+	"--feature-gates=", "--feature-gates="+gatesValue,
 )
 
 // chart makes the files of the chart by their path in it.
@@ -43,10 +44,12 @@ func chart(version, image string) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	config.FeatureGates = "PodWebhook=false"
-	without, err := render(config)
-	if err != nil {
-		return nil, err
+	variants := gateVariants()
+	for i := range variants {
+		config.FeatureGates = variants[i].gate
+		if variants[i].objects, err = render(config); err != nil {
+			return nil, err
+		}
 	}
 	files := map[string]string{"values.yaml": values(image), "Chart.yaml": about(version), "templates/NOTES.txt": notes}
 	for i, object := range objects {
@@ -54,12 +57,15 @@ func chart(version, image string) (map[string]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		if object.GetName() == keys.MutatingConfiguration {
-			other, err := document(without[i])
+		for _, v := range variants {
+			other, err := document(v.objects[i])
 			if err != nil {
 				return nil, err
 			}
-			text = "{{- if contains \"PodWebhook=false\" .Values.featureGates }}\n" + other + "{{- else }}\n" + text + "{{- end }}\n"
+			if other = strings.ReplaceAll(other, gatesValue+v.gate, gatesValue); other != text {
+				text = "{{- if " + v.condition + " }}\n" + other + "{{- else }}\n" + text + "{{- end }}\n"
+				break
+			}
 		}
 		if condition := onlyIf(object); condition != "" {
 			text = "{{- if " + condition + " }}\n" + text + "{{- end }}\n"
@@ -67,6 +73,21 @@ func chart(version, image string) (map[string]string, error) {
 		files[path(object)] = text
 	}
 	return files, nil
+}
+
+// variant is what an installation with a gate of another value looks like.
+type variant struct {
+	gate, condition string
+	objects         []*unstructured.Unstructured
+}
+
+// gateVariants are the gates that change objects. No object depends on two of them.
+func gateVariants() []variant {
+	gate := func(setting string) string { return fmt.Sprintf("contains %q .Values.featureGates", setting) }
+	return []variant{
+		{gate: "PodWebhook=false", condition: gate("PodWebhook=false")},
+		{gate: "InPlaceWorkloadVerticalScaling=true", condition: fmt.Sprintf("or (%s) (%s)", gate("InPlaceWorkloadVerticalScaling=true"), gate("AllAlpha=true"))},
+	}
 }
 
 func render(config install.Config) ([]*unstructured.Unstructured, error) {

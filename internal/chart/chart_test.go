@@ -86,6 +86,10 @@ func TestTheChartIsWhatInstallInstalls(t *testing.T) {
 				c.Namespace, c.Image, c.Replicas, c.FeatureGates, c.Daemon, c.PodFailurePolicy = "kruise", "other:1", 3, "CloneSetShortHash=true", false, install.Fail
 			},
 		},
+		"pods that are resized": {
+			map[string]any{"featureGates": "InPlaceWorkloadVerticalScaling=true"}, func(c *install.Config) { c.FeatureGates = "InPlaceWorkloadVerticalScaling=true" },
+		},
+		"all gates": {map[string]any{"featureGates": "AllAlpha=true"}, func(c *install.Config) { c.FeatureGates = "AllAlpha=true" }},
 		"no admission of pods": {
 			map[string]any{"featureGates": "PodWebhook=false"}, func(c *install.Config) { c.FeatureGates = "PodWebhook=false" },
 		},

@@ -82,6 +82,10 @@ func Manifests(config Config, stage Stage) ([]runtime.Object, error) {
 	if err != nil {
 		return nil, fmt.Errorf("definitions of the kinds: %w", err)
 	}
+	gates, err := features.Parse(config.FeatureGates)
+	if err != nil {
+		return nil, fmt.Errorf("feature gates: %w", err)
+	}
 	list := []runtime.Object{namespace(config.Namespace)}
 	if config.Namespace != keys.InstallNamespace {
 		list = append(list, namespace(keys.InstallNamespace)) // the leader's Lease is there, where everybody looks for it
@@ -90,16 +94,12 @@ func Manifests(config Config, stage Stage) ([]runtime.Object, error) {
 		crd.Labels = labels()
 		list = append(list, crd)
 	}
-	list = append(list, rights(config)...)
+	list = append(list, rights(config, gates)...)
 	list = append(list, service(config), budget(config), deployment(config))
 	if config.Daemon {
 		list = append(list, daemonSet(config))
 	}
 	if stage == Complete {
-		gates, err := features.Parse(config.FeatureGates)
-		if err != nil {
-			return nil, fmt.Errorf("feature gates: %w", err)
-		}
 		list = append(list, mutating(config, gates.Enabled(features.PodWebhook)), validating(config))
 	}
 	return list, nil

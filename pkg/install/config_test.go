@@ -51,7 +51,7 @@ func TestManifests(t *testing.T) {
 		"defaults": {install.Complete, func(*install.Config) {}},
 		"all-choices": {install.Complete, func(c *install.Config) {
 			c.Namespace, c.Replicas, c.Daemon = "kruise", 3, false
-			c.FeatureGates, c.PodFailurePolicy, c.Version = "PodWebhook=false", install.Fail, "v1+dirty"
+			c.FeatureGates, c.PodFailurePolicy, c.Version = "PodWebhook=false,InPlaceWorkloadVerticalScaling=true", install.Fail, "v1+dirty"
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -81,7 +81,7 @@ func (p *Present) refuse(config Config) error {
 			"to replace it, uninstall it first and keep its CRDs", ErrForeign, p.Foreign)
 	}
 	if there := p.Namespace(); there != "" && there != config.Namespace {
-		return fmt.Errorf("it is installed in namespace %s already; next: kubectl kruise install --namespace %s, or kubectl kruise uninstall --keep-crds", there, there)
+		return fmt.Errorf("it is installed in namespace %s already, whole or in part; next: kubectl kruise install --namespace %s, or kubectl kruise uninstall --keep-crds", there, there)
 	}
 	return nil
 }

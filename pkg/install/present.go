@@ -9,7 +9,10 @@ import (
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/cli-utils/pkg/common"
 
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/apis/keys"
 )
@@ -23,6 +26,8 @@ type Present struct {
 	Validating *admissionv1.ValidatingWebhookConfiguration
 	// Foreign says by what OpenKruise was recognised; empty where it is not.
 	Foreign string
+	// inventory is the namespace of our inventory: an installation that was interrupted has that before its webhooks.
+	inventory string
 }
 
 // Look reads what is there.
@@ -46,8 +51,25 @@ func (t *Target) Look(ctx context.Context, now time.Time) (*Present, error) {
 	if p.Validating, err = look[admissionv1.ValidatingWebhookConfiguration](ctx, t, validatingResource, keys.ValidatingConfiguration); err != nil {
 		return nil, err
 	}
+	if p.inventory, err = t.inventoryNamespace(ctx); err != nil {
+		return nil, err
+	}
 	p.Foreign, err = t.foreign(ctx, p, now)
 	return p, err
+}
+
+// inventoryNamespace finds our inventory. Who may not look into all namespaces does not find it.
+func (t *Target) inventoryNamespace(ctx context.Context) (string, error) {
+	list, err := t.metadata.Resource(configMapResource).List(ctx, metav1.ListOptions{LabelSelector: common.InventoryLabel + "=" + inventoryID, Limit: 1})
+	switch {
+	case apierrors.IsForbidden(err):
+		return "", nil
+	case err != nil:
+		return "", fmt.Errorf("look for the inventory: %w", err)
+	case len(list.Items) == 0:
+		return "", nil
+	}
+	return list.Items[0].Namespace, nil
 }
 
 func look[T any](ctx context.Context, t *Target, resource schema.GroupVersionResource, name string) (*T, error) {
@@ -101,10 +123,10 @@ func holding(lease *coordinationv1.Lease, now time.Time) (string, bool) {
 	return *spec.HolderIdentity, now.Before(spec.RenewTime.Add(time.Duration(*spec.LeaseDurationSeconds) * time.Second))
 }
 
-// Namespace is where the webhook's Service is; empty when no webhook is registered.
+// Namespace is where the webhook's Service is, or where an installation was begun; empty when there is nothing of ours.
 func (p *Present) Namespace() string {
 	if p.Mutating == nil || len(p.Mutating.Webhooks) == 0 || p.Mutating.Webhooks[0].ClientConfig.Service == nil {
-		return ""
+		return p.inventory
 	}
 	return p.Mutating.Webhooks[0].ClientConfig.Service.Namespace
 }

@@ -6,6 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/kubectl-kruise/kubectl-kruise/pkg/apis/features"
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/apis/keys"
 )
 
@@ -24,13 +25,13 @@ func namespace(name string) *corev1.Namespace {
 
 // rights are the accounts and what they may do: for the manager what the loop does (docs/rbac.md), and in its own
 // namespace what keeping certificates takes. The daemon may do nothing yet.
-func rights(config Config) []runtime.Object {
+func rights(config Config, gates features.Gates) []runtime.Object {
 	list := []runtime.Object{account(config, managerAccount)}
 	if config.Daemon {
 		list = append(list, account(config, daemonAccount))
 	}
 	list = append(list,
-		&rbacv1.ClusterRole{TypeMeta: clusterRoleType, ObjectMeta: metav1.ObjectMeta{Name: managerRole, Labels: labels()}, Rules: managerRules()},
+		&rbacv1.ClusterRole{TypeMeta: clusterRoleType, ObjectMeta: metav1.ObjectMeta{Name: managerRole, Labels: labels()}, Rules: managerRules(gates)},
 		&rbacv1.ClusterRoleBinding{
 			TypeMeta: clusterBindType, ObjectMeta: metav1.ObjectMeta{Name: managerRole, Labels: labels()},
 			RoleRef:  roleRef("ClusterRole", managerRole),
@@ -86,8 +87,13 @@ func rolloutRules() []rbacv1.PolicyRule {
 
 // managerRules are the rights of the loop and of the webhook in the whole cluster. Finalizers are only asked for where the
 // admission plugin OwnerReferencesPermissionEnforcement is on.
-func managerRules() []rbacv1.PolicyRule {
-	return append(rolloutRules(),
+func managerRules(gates features.Gates) []rbacv1.PolicyRule {
+	rules := rolloutRules()
+	if gates.Enabled(features.InPlaceWorkloadVerticalScaling) {
+		rules = append(rules, rule("", []string{"patch"}, "pods/resize"))
+	}
+	return append(rules,
+		rule("", []string{"list"}, "nodes"), // whose labels say how pods are spread
 		rule("apps.kruise.io", []string{"update"}, "clonesets/finalizers"),
 		rule("", []string{"get", "create", "patch", "delete"}, "configmaps"), // the launch order of pods
 		named(rule("apiextensions.k8s.io", trust, "customresourcedefinitions"), "clonesets.apps.kruise.io"),

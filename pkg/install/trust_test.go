@@ -167,7 +167,10 @@ func TestRefusals(t *testing.T) {
 		{"nothing there", &Present{}, Defaults(), ""},
 		{"the same namespace", state(t, Full, true, ""), Defaults(), ""},
 		{"another namespace", state(t, Full, true, ""), elsewhereConfig,
-			"it is installed in namespace kruise-system already; next: kubectl kruise install --namespace kruise-system, or kubectl kruise uninstall --keep-crds"},
+			"it is installed in namespace kruise-system already, whole or in part; next: kubectl kruise install --namespace kruise-system, or kubectl kruise uninstall --keep-crds"},
+		{"begun in another namespace", &Present{inventory: "kruise-system"}, elsewhereConfig,
+			"it is installed in namespace kruise-system already, whole or in part; next: kubectl kruise install --namespace kruise-system, or kubectl kruise uninstall --keep-crds"},
+		{"begun in the same namespace", &Present{inventory: "kruise"}, elsewhereConfig, ""},
 		{"OpenKruise", &Present{Foreign: "the Deployment kruise-system/kruise-controller-manager"}, Defaults(),
 			"OpenKruise is installed here (found the Deployment kruise-system/kruise-controller-manager) and drives already: " +
 				"kubectl kruise works with it as it is, nothing has to be installed; to replace it, uninstall it first and keep its CRDs"},
