@@ -125,7 +125,8 @@ func (m *manager) prepare() error {
 			Names:  append([]string{service, service + ".cluster.local", "localhost"}, m.flags.webhookHosts...),
 			CALife: m.flags.caLife, CertLife: m.flags.certLife, Overlap: 6 * m.flags.certSync,
 		},
-		Every: m.flags.certSync, Now: time.Now, Log: m.log, Loaded: m.loaded,
+		External: m.gates.Enabled(features.EnableExternalCerts),
+		Every:    m.flags.certSync, Now: time.Now, Log: m.log, Loaded: m.loaded,
 	})
 	return nil
 }
@@ -203,7 +204,7 @@ func (m *manager) askOurselves(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: m.keeper.Policy.Names[0], MinVersion: tls.VersionTLS12}}
 	defer transport.CloseIdleConnections()
 	response, err := transport.RoundTrip(req)
 	if err != nil {

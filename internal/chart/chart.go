@@ -83,10 +83,15 @@ type variant struct {
 
 // gateVariants are the gates that change objects. No object depends on two of them.
 func gateVariants() []variant {
-	gate := func(setting string) string { return fmt.Sprintf("contains %q .Values.featureGates", setting) }
+	says := func(setting string) string { return fmt.Sprintf("(contains %q .Values.featureGates)", setting) }
+	alpha := func(gate string) variant { // off unless somebody says so
+		on := gate + "=true"
+		return variant{gate: on, condition: fmt.Sprintf("or %s (and %s (not %s))", says(on), says("AllAlpha=true"), says(gate+"=false"))}
+	}
 	return []variant{
-		{gate: "PodWebhook=false", condition: gate("PodWebhook=false")},
-		{gate: "InPlaceWorkloadVerticalScaling=true", condition: fmt.Sprintf("or (%s) (%s)", gate("InPlaceWorkloadVerticalScaling=true"), gate("AllAlpha=true"))},
+		{gate: "PodWebhook=false", condition: says("PodWebhook=false")},
+		alpha("InPlaceWorkloadVerticalScaling"),
+		alpha("EnableExternalCerts"),
 	}
 }
 

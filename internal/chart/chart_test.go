@@ -90,6 +90,9 @@ func TestTheChartIsWhatInstallInstalls(t *testing.T) {
 			map[string]any{"featureGates": "InPlaceWorkloadVerticalScaling=true"}, func(c *install.Config) { c.FeatureGates = "InPlaceWorkloadVerticalScaling=true" },
 		},
 		"all gates": {map[string]any{"featureGates": "AllAlpha=true"}, func(c *install.Config) { c.FeatureGates = "AllAlpha=true" }},
+		"all gates but one": {
+			map[string]any{"featureGates": "AllAlpha=true,EnableExternalCerts=false"}, func(c *install.Config) { c.FeatureGates = "AllAlpha=true,EnableExternalCerts=false" },
+		},
 		"no admission of pods": {
 			map[string]any{"featureGates": "PodWebhook=false"}, func(c *install.Config) { c.FeatureGates = "PodWebhook=false" },
 		},

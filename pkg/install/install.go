@@ -59,7 +59,7 @@ func (t *Target) Install(ctx context.Context, config Config, options Options) (*
 		}
 		t.Say("the managers are ready; registering admission and conversion")
 	}
-	ca, err := t.authority(ctx, config.Namespace, present)
+	ca, err := t.authority(ctx, config, present)
 	if err != nil {
 		return nil, err
 	}

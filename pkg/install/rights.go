@@ -39,7 +39,7 @@ func rights(config Config, gates features.Gates) []runtime.Object {
 		})
 	meta := metav1.ObjectMeta{Name: managerRole, Namespace: config.Namespace, Labels: labels()}
 	return append(list,
-		&rbacv1.Role{TypeMeta: roleType, ObjectMeta: meta, Rules: certificateRules()},
+		&rbacv1.Role{TypeMeta: roleType, ObjectMeta: meta, Rules: certificateRules(gates)},
 		&rbacv1.RoleBinding{TypeMeta: bindType, ObjectMeta: meta, RoleRef: roleRef("Role", managerRole), Subjects: subjects(config, managerAccount)})
 }
 
@@ -102,8 +102,11 @@ func managerRules(gates features.Gates) []rbacv1.PolicyRule {
 	)
 }
 
-// certificateRules are the rights to keep the webhook's key pairs.
-func certificateRules() []rbacv1.PolicyRule {
+// certificateRules are the rights to keep the webhook's key pairs, or to read those that somebody else keeps.
+func certificateRules(gates features.Gates) []rbacv1.PolicyRule {
+	if gates.Enabled(features.EnableExternalCerts) {
+		return []rbacv1.PolicyRule{named(rule("", []string{"get"}, "secrets"), keys.WebhookSecret)}
+	}
 	return []rbacv1.PolicyRule{
 		rule("", []string{"create"}, "secrets"),
 		named(rule("", []string{"get", "update"}, "secrets"), keys.WebhookSecret),

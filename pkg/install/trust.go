@@ -10,11 +10,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/kubectl-kruise/kubectl-kruise/pkg/apis/features"
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/apis/keys"
 )
 
 // authority is the CA bundle that new registrations begin with. The manager keeps it afterwards.
-func (t *Target) authority(ctx context.Context, namespace string, p *Present) ([]byte, error) {
+func (t *Target) authority(ctx context.Context, config Config, p *Present) ([]byte, error) {
+	namespace := config.Namespace
 	if p.Complete() {
 		return nil, nil // everything has one already
 	}
@@ -29,13 +31,24 @@ func (t *Target) authority(ctx context.Context, namespace string, p *Present) ([
 	if err != nil {
 		return nil, err
 	}
+	gates, err := features.Parse(config.FeatureGates)
+	if err != nil {
+		return nil, err
+	}
+	if gates.Enabled(features.EnableExternalCerts) {
+		return secret.Data[externalAuthority], nil
+	}
 	return bundle(secret), nil
 }
 
 // Keys of the manager's Secret: the CA in use, the one that will be used, the one that was, and the server's certificate.
 var authorityKeys = []string{"ca-cert.pem", "next-ca-cert.pem", "previous-ca-cert.pem"}
 
-const certificateKey = "tls.crt"
+const (
+	certificateKey = "tls.crt"
+	// externalAuthority is the key of the CA in a Secret that somebody else keeps (workloadspread.md C5).
+	externalAuthority = "ca.crt"
+)
 
 // bundle are the CAs of the manager's Secret that the API server has to trust.
 func bundle(secret *corev1.Secret) []byte {

@@ -31,6 +31,9 @@ func (k *Keeper) read(ctx context.Context) (State, *unstructured.Unstructured, e
 		return State{}, nil, fmt.Errorf("read secret %s/%s: %w", k.Namespace, k.Secret, err)
 	}
 	data, _, _ := unstructured.NestedMap(secret.Object, "data")
+	if k.External {
+		return stateOfOthers(data), secret, nil
+	}
 	return stateFrom(data), secret, nil
 }
 
@@ -71,22 +74,47 @@ func (k *Keeper) store(ctx context.Context, secret *unstructured.Unstructured, s
 // publish makes the API server trust the CAs: in the webhook configurations and, with full set, in the CRDs.
 func (k *Keeper) publish(ctx context.Context, bundle []byte, full bool) error {
 	text := base64.StdEncoding.EncodeToString(bundle)
-	for _, name := range k.Mutating {
-		if err := k.trust(ctx, mutating, name, text, webhookPatch); err != nil {
+	return k.calling(ctx, full, func(resource schema.GroupVersionResource, object *unstructured.Unstructured) error {
+		ops := webhookPatch(object.Object, text)
+		if resource == crds {
+			ops = conversionPatch(object.Object, text)
+		}
+		if len(ops) == 0 {
+			return nil
+		}
+		body, err := json.Marshal(ops)
+		if err != nil {
 			return err
 		}
-	}
-	for _, name := range k.Validating {
-		if err := k.trust(ctx, validating, name, text, webhookPatch); err != nil {
-			return err
+		name := object.GetName()
+		if _, err = k.Client.Resource(resource).Patch(ctx, name, types.JSONPatchType, body, metav1.PatchOptions{FieldManager: manager}); err != nil {
+			return fmt.Errorf("write the CA into %s %s: %w", resource.Resource, name, err)
 		}
-	}
-	if !full {
 		return nil
+	})
+}
+
+// calling reads what makes the API server call us, as far as it exists: webhook configurations and, with full set, CRDs.
+func (k *Keeper) calling(ctx context.Context, full bool, do func(schema.GroupVersionResource, *unstructured.Unstructured) error) error {
+	sources := []struct {
+		resource schema.GroupVersionResource
+		names    []string
+	}{{mutating, k.Mutating}, {validating, k.Validating}, {crds, k.CRDs}}
+	if !full {
+		sources = sources[:2]
 	}
-	for _, name := range k.CRDs {
-		if err := k.trust(ctx, crds, name, text, conversionPatch); err != nil {
-			return err
+	for _, source := range sources {
+		for _, name := range source.names {
+			object, err := k.Client.Resource(source.resource).Get(ctx, name, metav1.GetOptions{})
+			if apierrors.IsNotFound(err) {
+				continue
+			}
+			if err != nil {
+				return fmt.Errorf("read %s %s: %w", source.resource.Resource, name, err)
+			}
+			if err := do(source.resource, object); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -97,29 +125,6 @@ type operation struct {
 	Op    string `json:"op"`
 	Path  string `json:"path"`
 	Value any    `json:"value"`
-}
-
-// trust patches one object if it has to be.
-func (k *Keeper) trust(ctx context.Context, resource schema.GroupVersionResource, name, bundle string, patch func(map[string]any, string) []operation) error {
-	object, err := k.Client.Resource(resource).Get(ctx, name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("read %s %s: %w", resource.Resource, name, err)
-	}
-	ops := patch(object.Object, bundle)
-	if len(ops) == 0 {
-		return nil
-	}
-	body, err := json.Marshal(ops)
-	if err != nil {
-		return err
-	}
-	if _, err = k.Client.Resource(resource).Patch(ctx, name, types.JSONPatchType, body, metav1.PatchOptions{FieldManager: manager}); err != nil {
-		return fmt.Errorf("write the CA into %s %s: %w", resource.Resource, name, err)
-	}
-	return nil
 }
 
 // webhookPatch sets the bundle of every webhook that has another one. The test of the name keeps it from hitting another

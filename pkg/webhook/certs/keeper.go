@@ -26,6 +26,8 @@ type Options struct {
 	// is left alone.
 	Mutating, Validating, CRDs []string
 	Policy                     Policy
+	// External says that somebody else keeps Secret and trust: they are read and never written.
+	External bool
 	// Every is the time between two looks.
 	Every time.Duration
 	Now   func() time.Time
@@ -67,7 +69,7 @@ func (k *Keeper) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) 
 	return k.serving, nil
 }
 
-// Bundle are the CAs that the served certificate can be verified with; nil when there is none.
+// Bundle are the CAs that the served certificate can be verified with; empty when there is none.
 func (k *Keeper) Bundle() []byte {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -77,6 +79,9 @@ func (k *Keeper) Bundle() []byte {
 // Follow serves what the Secret says until the context ends.
 func (k *Keeper) Follow(ctx context.Context) {
 	k.every(ctx, k.stored, func() error {
+		if k.External {
+			return k.followOthers(ctx)
+		}
 		state, _, err := k.read(ctx)
 		if err != nil {
 			return err
@@ -88,6 +93,11 @@ func (k *Keeper) Follow(ctx context.Context) {
 // Lead renews and publishes the certificates until the context ends, beside Follow. ready is called after the first time
 // that all is in place. One process at a time may do it.
 func (k *Keeper) Lead(ctx context.Context, ready func()) {
+	if k.External {
+		ready()
+		<-ctx.Done()
+		return
+	}
 	var once sync.Once
 	k.mu.Lock()
 	k.look, k.published = 0, nil

@@ -31,20 +31,23 @@ var ownKeys = []string{keyCACert, keyCAKey, keyCert, keyKey, keyTLSCert, keyTLSK
 
 // stateFrom reads the data of a Secret in its JSON form. What is not there is empty.
 func stateFrom(data map[string]any) State {
-	get := func(key string) []byte {
-		text, _ := data[key].(string)
-		value, err := base64.StdEncoding.DecodeString(text)
-		if err != nil {
-			return nil
-		}
-		return value
-	}
+	get := func(key string) []byte { return value(data, key) }
 	return State{
 		ca:       pair{get(keyCACert), get(keyCAKey)},
 		next:     pair{get(keyNextCert), get(keyNextKey)},
 		server:   pair{get(keyCert), get(keyKey)},
 		previous: get(keyPreviousCert),
 	}
+}
+
+// value is one value in the data of a Secret in its JSON form; nil when there is none.
+func value(data map[string]any, key string) []byte {
+	text, _ := data[key].(string)
+	decoded, err := base64.StdEncoding.DecodeString(text)
+	if err != nil {
+		return nil
+	}
+	return decoded
 }
 
 // data is the state as the data of a Secret; keys that are absent now are nil.

@@ -1,0 +1,102 @@
+package certs
+
+import (
+	"encoding/base64"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/dynamic/fake"
+)
+
+// keepForOthers stores a pair for the names as somebody else would, and returns the CA.
+func keepForOthers(b *bench, names ...string) []byte {
+	b.t.Helper()
+	ca, err := newCA(b.Now(), time.Hour)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	server, err := newServer(ca, names, b.Now(), time.Hour)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	data := map[string]any{}
+	for key, value := range map[string][]byte{"ca.crt": ca.cert, "ca.key": ca.key, "tls.crt": server.cert, "tls.key": server.key} {
+		data[key] = base64.StdEncoding.EncodeToString(value)
+	}
+	secret := object("Secret", "v1", "certs", map[string]any{"data": data})
+	secret.SetNamespace("ns")
+	resource := b.client.Resource(secrets).Namespace("ns")
+	if _, err := resource.Update(b.t.Context(), secret, metav1.UpdateOptions{}); err != nil {
+		if _, err := resource.Create(b.t.Context(), secret, metav1.CreateOptions{}); err != nil {
+			b.t.Fatal(err)
+		}
+	}
+	return ca.cert
+}
+
+// workloadspread.md C5, gate EnableExternalCerts: what others keep is only read, and served once all trust it.
+func TestCertificatesOfOthers(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, newCluster())
+	b.External = true
+	looks := func(wantError string, wantServing bool) {
+		t.Helper()
+		err := b.followOthers(t.Context())
+		if err == nil != (wantError == "") || err != nil && !strings.Contains(err.Error(), wantError) {
+			t.Errorf("error %v, want %q", err, wantError)
+		}
+		if _, err := b.GetCertificate(nil); (err == nil) != wantServing {
+			t.Errorf("serves: %v, want %v", err == nil, wantServing)
+		}
+	}
+	looks("certs", false)
+	keepForOthers(b, "other.ns.svc")
+	looks("valid for other.ns.svc, not "+policy.Names[0], false)
+	ca := keepForOthers(b, policy.Names...)
+	looks("webhook a does not trust ca.crt of secret ns/certs", false)
+	if err := b.publish(t.Context(), ca, true); err != nil {
+		t.Fatal(err)
+	}
+	client := b.client.(*fake.FakeDynamicClient)
+	client.ClearActions()
+	looks("", true)
+	before, _ := b.GetCertificate(nil)
+	verbs := []string{}
+	for _, action := range client.Actions() {
+		verbs = append(verbs, action.GetVerb())
+	}
+	slices.Sort(verbs)
+	if verbs = slices.Compact(verbs); !slices.Equal(verbs, []string{"get"}) {
+		t.Errorf("verbs %v, want get alone", verbs)
+	}
+
+	// Another CA that is not trusted yet: what is served stays for this look.
+	ca = keepForOthers(b, policy.Names...)
+	looks("does not trust", true)
+	if now, _ := b.GetCertificate(nil); now != before {
+		t.Error("a certificate of a CA that nobody trusted a look ago is served")
+	}
+	if err := b.publish(t.Context(), ca, true); err != nil {
+		t.Fatal(err)
+	}
+	looks("", true)
+	if now, _ := b.GetCertificate(nil); now == before {
+		t.Error("the new certificate is not served")
+	}
+}
+
+// The leader has nothing to do, and says so at once.
+func TestTheLeaderLeavesCertificatesOfOthersAlone(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, newCluster())
+	b.External = true
+	ready := make(chan struct{})
+	go b.Lead(t.Context(), func() { close(ready) })
+	<-ready
+	if actions := b.client.(*fake.FakeDynamicClient).Actions(); len(actions) > 0 {
+		t.Errorf("requests: %v", actions)
+	}
+}
