@@ -5,6 +5,8 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
+	"maps"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -31,8 +33,9 @@ func (k *Keeper) followOthers(ctx context.Context) error {
 		return fmt.Errorf("the certificate in secret %s/%s cannot be used: %w", k.Namespace, k.Secret, err)
 	}
 	distrust := k.calling(ctx, true, func(resource schema.GroupVersionResource, object *unstructured.Unstructured) error {
-		for what, bundle := range bundles(resource, object.Object) {
-			if !bytes.Contains(bundle, bytes.TrimSpace(state.ca.cert)) {
+		trusting := bundles(resource, object.Object)
+		for _, what := range slices.Sorted(maps.Keys(trusting)) {
+			if !bytes.Contains(trusting[what], bytes.TrimSpace(state.ca.cert)) {
 				return fmt.Errorf("%s %s: %s does not trust %s of secret %s/%s", resource.Resource, object.GetName(), what, keyCAOfOthers, k.Namespace, k.Secret)
 			}
 		}
