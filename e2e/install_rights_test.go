@@ -73,7 +73,7 @@ var unasked = map[string]string{
 func (s *site) askedForWhatItMay() {
 	s.Helper()
 	used := map[string]bool{}
-	for _, r := range s.audited("system:serviceaccount:kruise-system:kruise-manager") {
+	for _, r := range slices.Concat(s.audited("system:serviceaccount:kruise-system:kruise-manager"), s.audited("system:serviceaccount:"+elsewhere+":kruise-manager")) {
 		what := r.Verb + " " + r.resource()
 		used[what] = true
 		if r.ResponseStatus.Code == 403 {
@@ -99,7 +99,7 @@ func (s *site) askedForWhatItMay() {
 func (s *site) granted() map[string]bool {
 	s.Helper()
 	config := install.Defaults()
-	config.Image = agentImage
+	config.Image, config.FeatureGates = agentImage, "InPlaceWorkloadVerticalScaling=true"
 	objects, err := install.Manifests(config, install.Complete)
 	if err != nil {
 		s.Fatal(err)

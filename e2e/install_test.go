@@ -40,14 +40,18 @@ const template = `
     metadata: {labels: {app: %[1]s}}
     spec:
       terminationGracePeriodSeconds: 1
+      topologySpreadConstraints:
+      - {maxSkew: 1, topologyKey: kubernetes.io/hostname, whenUnsatisfiable: ScheduleAnyway, labelSelector: {matchLabels: {app: %[1]s}}}
       containers:
       - {name: app, image: "lab/app:1", imagePullPolicy: IfNotPresent}
 `
 
 // S-SYS-1, S-SYS-2: the life of an installation on a cluster with two nodes, from one that has the kinds alone to one
-// that has nothing left of it. It runs alone: its cluster is its own, the machine is not.
+// that has nothing left of it.
 func TestInstallation(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
+	s.refusesOverAnother()
 	before := s.everything()
 	s.kubectl("create", "namespace", shop)
 	s.kubectl("kruise", "install", "--crds-only")
@@ -61,6 +65,7 @@ func TestInstallation(t *testing.T) {
 	s.survivesADrain()
 	s.survivesAnOutage()
 	s.goesBack()
+	s.installsElsewhere()
 	s.leavesNothing(before)
 	s.askedForWhatItMay()
 }
@@ -115,9 +120,14 @@ func (s *site) stored() string {
 	return s.kubectl("get", "crd", "clonesets.apps.kruise.io", "-o", "jsonpath={.status.storedVersions} {.spec.conversion.strategy}")
 }
 
-// installs takes a cluster from the kinds alone to the pair, without touching a pod. Doing it again changes nothing.
+// installs takes a cluster from the kinds alone to the pair, without touching a pod: first without waiting, which leaves
+// the kinds as they are, then the rest. Doing it again changes nothing.
 func (s *site) installs(pods map[string]string) {
 	s.Helper()
+	s.kubectl("kruise", "install", "--image", agentImage, "--wait=false")
+	if diff := cmp.Diff(`["v1alpha1"] None`, s.stored()); diff != "" {
+		s.Errorf("stored versions before the managers answer: -want +got\n%s", diff)
+	}
 	for range 2 {
 		s.kubectl("kruise", "install", "--image", agentImage)
 		if diff := cmp.Diff(`["v1beta1"] Webhook`, s.stored()); diff != "" {
@@ -359,10 +369,9 @@ func (s *site) creating() func() []error {
 	}
 }
 
-// leavesNothing installs once more, over kinds that were taken back, and removes all of it.
+// leavesNothing removes all of it.
 func (s *site) leavesNothing(before map[string]bool) {
 	s.Helper()
-	s.kubectl("kruise", "install", "--image", agentImage)
 	s.kubectl("kruise", "uninstall", "--delete-objects")
 	if left := s.pods("web"); len(left) > 0 {
 		s.Errorf("%d pods of web are left", len(left))
