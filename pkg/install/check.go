@@ -51,7 +51,7 @@ func (t *Target) Check(ctx context.Context, q Question) (*view.Check, error) {
 		return nil, err
 	}
 	c.Add(versions(q.Version, server.GitVersion, manager))
-	c.Add(kinds(present))
+	c.Add(kinds(present, manager != nil))
 	switch {
 	case present.Foreign != "":
 		c.Add(view.CheckPart{Name: "managers", Verdict: view.CheckAbsent, Text: "OpenKruise drives here (found " + present.Foreign + "); this program delegates to it"})
@@ -106,8 +106,9 @@ func or(text, otherwise string) string {
 	return text
 }
 
-// kinds says in which versions the kinds are served, and whether they can be used.
-func kinds(p *Present) view.CheckPart {
+// kinds says in which versions the kinds are served, and whether they can be used. managed says that there is somebody who
+// converts.
+func kinds(p *Present, managed bool) view.CheckPart {
 	part := view.CheckPart{Name: "kinds", Verdict: view.CheckOK}
 	known, err := CRDs(Full)
 	if err != nil {
@@ -134,6 +135,10 @@ func kinds(p *Present) view.CheckPart {
 			if condition.Type == "Established" && condition.Status != "True" {
 				return failed(part, crd.Name+": "+condition.Message, "kubectl describe crd "+crd.Name)
 			}
+		}
+		if converts(live) && !managed && p.Mutating == nil {
+			return failed(part, fmt.Sprintf("%s convert by a webhook that is not there: what is stored as %s cannot be read in another version", live.Spec.Names.Plural, stored),
+				"kubectl kruise install --image IMAGE; then, to be without managers, kubectl kruise uninstall --keep-crds")
 		}
 		if old := others(live.Status.StoredVersions, stored); len(old) > 0 {
 			part.Verdict, part.Hint = view.CheckWarning, "kubectl kruise install again, to rewrite what is stored as "+strings.Join(old, ", ")
