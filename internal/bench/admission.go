@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"syscall"
 	"time"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
@@ -55,11 +56,17 @@ func admission(ctx context.Context) error {
 		return err
 	}
 	defer removeAsked()
-	end, err := l.host(ctx, asked)
+	agent, end, err := l.host(ctx, asked)
 	if err != nil {
 		return err
 	}
-	defer end()
+	defer func() {
+		end()
+		if state := agent.ProcessState; state != nil {
+			usage := state.SysUsage().(*syscall.Rusage)
+			fmt.Printf("\nThe manager took %.1f s of processor time and at most %d MiB of memory.\n", (state.UserTime() + state.SystemTime()).Seconds(), usage.Maxrss>>10)
+		}
+	}()
 	giveBack, err := l.takeLead(ctx)
 	if err != nil {
 		return err
@@ -152,14 +159,14 @@ func (l *lab) takeLead(ctx context.Context) (func(), error) {
 }
 
 // host runs a manager on this machine and registers it for the pods of one namespace.
-func (l *lab) host(ctx context.Context, namespace string) (func(), error) {
+func (l *lab) host(ctx context.Context, namespace string) (*exec.Cmd, func(), error) {
 	machine, program := os.Getenv("KRUISE_BENCH_MACHINE"), os.Getenv("KRUISE_BENCH_AGENT")
 	if machine == "" || program == "" {
-		return nil, errors.New("KRUISE_BENCH_MACHINE and KRUISE_BENCH_AGENT say how the cluster reaches this machine and where kruise-agent is; `make bench` sets them")
+		return nil, nil, errors.New("KRUISE_BENCH_MACHINE and KRUISE_BENCH_AGENT say how the cluster reaches this machine and where kruise-agent is; `make bench` sets them")
 	}
 	home := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: keys.InstallNamespace}}
 	if _, err := l.client.CoreV1().Namespaces().Create(ctx, home, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
-		return nil, err
+		return nil, nil, err
 	}
 	configurations := l.client.AdmissionregistrationV1().MutatingWebhookConfigurations()
 	_, err := configurations.Create(ctx, &admissionv1.MutatingWebhookConfiguration{
@@ -176,7 +183,7 @@ func (l *lab) host(ctx context.Context, namespace string) (func(), error) {
 		}},
 	}, metav1.CreateOptions{})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	agent := exec.CommandContext(ctx, program, "manager", "--kubeconfig", filepath.Join(l.state, "kubeconfig", "admin"),
 		"--webhook-host", machine, "--webhook-port", fmt.Sprint(agentPort), "--health-addr", agentHealth, "--metrics-addr", "127.0.0.1:18080", "--drain", "0s")
@@ -191,7 +198,7 @@ func (l *lab) host(ctx context.Context, namespace string) (func(), error) {
 	}
 	if err := agent.Start(); err != nil {
 		end()
-		return nil, err
+		return nil, nil, err
 	}
 	err = wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
 		response, err := http.Get("http://" + agentHealth + "/readyz")
@@ -204,7 +211,7 @@ func (l *lab) host(ctx context.Context, namespace string) (func(), error) {
 	})
 	if err != nil {
 		end()
-		return nil, fmt.Errorf("wait for the manager: %w", err)
+		return nil, nil, fmt.Errorf("wait for the manager: %w", err)
 	}
-	return end, nil
+	return agent, end, nil
 }
