@@ -37,10 +37,7 @@ func (m *manager) lead(ctx context.Context) {
 			said = err.Error()
 			m.log.Info("not leading", "why", said)
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(leaseEvery):
-		}
+		cluster.Pause(ctx, leaseEvery)
 	}
 }
 
@@ -91,7 +88,7 @@ func (m *manager) drive(ctx context.Context, ready <-chan struct{}) error {
 	case <-ready:
 	}
 	for m.health.ready() != nil {
-		if !pause(ctx, 100*time.Millisecond) {
+		if !cluster.Pause(ctx, 100*time.Millisecond) {
 			return nil
 		}
 	}
@@ -101,7 +98,7 @@ func (m *manager) drive(ctx context.Context, ready <-chan struct{}) error {
 			m.log.Warn("kinds cannot be looked up", "error", err.Error())
 		}
 		if len(served) == 0 {
-			pause(ctx, leaseEvery)
+			cluster.Pause(ctx, leaseEvery)
 			continue
 		}
 		if err := m.driveServed(ctx, client, served); err != nil {
@@ -125,7 +122,7 @@ func (m *manager) driveServed(ctx context.Context, client *cluster.Client, serve
 		var err error
 		if session.Resize, err = client.ResizeMode(ctx); err != nil {
 			m.log.Warn("driving again in a moment", "error", err.Error())
-			pause(ctx, leaseEvery)
+			cluster.Pause(ctx, leaseEvery)
 			return nil
 		}
 	}
@@ -135,7 +132,7 @@ func (m *manager) driveServed(ctx context.Context, client *cluster.Client, serve
 	defer watch.Wait()
 	defer end()
 	watch.Go(func() {
-		for pause(looping, servedEvery) {
+		for cluster.Pause(looping, servedEvery) {
 			if _, now, err := m.connect(looping); err == nil && !slices.EqualFunc(now, served, same) {
 				end()
 			}
@@ -179,16 +176,4 @@ func (m *manager) connect(ctx context.Context) (*cluster.Client, []reconcile.Ser
 // planned that counts on it.
 func planGates(gates features.Gates) features.Gates {
 	return gates.With(features.KruiseDaemon, false)
-}
-
-// pause waits; false when the context ended.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return true
-	}
 }

@@ -182,13 +182,8 @@ func (m *manager) watchReadiness(ctx context.Context) {
 	for {
 		err := m.askOurselves(ctx)
 		m.health.set(partServer, err)
-		if err == nil {
+		if err == nil || !cluster.Pause(ctx, 200*time.Millisecond) {
 			return
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(200 * time.Millisecond):
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/kubectl-kruise/kubectl-kruise/internal/apiserver"
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/apis/keys"
+	"github.com/kubectl-kruise/kubectl-kruise/pkg/cluster"
 )
 
 // workloadspread.md H6 and H5 on a real API server, with two replicas and short lives: a pod is created every 100 ms by
@@ -34,7 +35,7 @@ func TestRotation(t *testing.T) {
 	defer stop()
 	created := 0
 	creator.Go(func() {
-		for ; pause(creating, 100*time.Millisecond); created++ {
+		for ; cluster.Pause(creating, 100*time.Millisecond); created++ {
 			pod := &corev1.Pod{
 				ObjectMeta: metav1.ObjectMeta{GenerateName: "p-"},
 				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}, SchedulerName: "nobody"},

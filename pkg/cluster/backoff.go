@@ -18,8 +18,8 @@ func (b *backoff) next() time.Duration {
 	return b.last
 }
 
-// sleep waits and says whether the time passed before the context ended.
-func sleep(ctx context.Context, d time.Duration) bool {
+// Pause waits and says whether the time passed before the context ended.
+func Pause(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {

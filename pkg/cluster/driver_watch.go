@@ -127,7 +127,7 @@ func (w *DriverWatch) poll(ctx context.Context, l *leaseWatch) {
 			}
 		}
 		looked()
-		if !sleep(ctx, renewEvery) {
+		if !Pause(ctx, renewEvery) {
 			return
 		}
 	}

@@ -176,7 +176,7 @@ func (h *Held) Name() string { return h.last().Namespace + "/" + h.last().Name }
 // may be another's; nothing may be written after that.
 func (h *Held) Keep(ctx context.Context) error {
 	renewed := time.Now()
-	for sleep(ctx, h.pause(renewed)) {
+	for Pause(ctx, h.pause(renewed)) {
 		asked := time.Now()
 		attempt, cancel := context.WithDeadline(ctx, earlier(renewed.Add(renewWithin), asked.Add(renewTry)))
 		err := h.renew(attempt)

@@ -87,7 +87,7 @@ func (m *Mirror) Run(ctx context.Context) error {
 		if !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) {
 			m.tell(err)
 		}
-		if !sleep(ctx, delay.next()) {
+		if !Pause(ctx, delay.next()) {
 			return nil
 		}
 	}
@@ -238,7 +238,7 @@ func (m *Mirror) recheck(ctx context.Context, list []plan.Object) {
 			m.Gone(obj.GetUID())
 			continue
 		}
-		for delay := (backoff{}); !m.reread(ctx, obj) && sleep(ctx, delay.next()); {
+		for delay := (backoff{}); !m.reread(ctx, obj) && Pause(ctx, delay.next()); {
 		}
 	}
 }
