@@ -31,57 +31,14 @@ func newAdopt(deps *cli.Deps) *cobra.Command {
 		Example: "  kubectl delete cloneset web --cascade=orphan && kubectl apply -f web.yaml\n" +
 			"  kubectl kruise rollout adopt cloneset/web --dry-run\n  kubectl kruise rollout adopt cloneset/web",
 		DisableFlagsInUseLine: true,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			t, err := parseTarget(cmd, args)
-			if err != nil {
-				return err
-			}
-			o, err := f.toOptions(t, func(string) bool { return false })
-			if err != nil {
-				return err
-			}
-			return o.runAdopt(cmd.Context(), deps)
-		},
+		RunE:                  f.doing(deps, func() deed { return deed{do: adopt} }),
 	}
 	f.addRun(cmd.Flags())
 	return cmd
 }
 
-func (o *options) runAdopt(ctx context.Context, deps *cli.Deps) error {
-	s, err := find(ctx, deps, o.target)
-	if err != nil {
-		return err
-	}
-	voice := newVoice(deps, o, s)
-	voice.note = cli.DryRunNote(o.dryRun)
-	session := o.session(deps, s, voice)
-	choice, err := o.choose(ctx, s, session)
-	if err != nil {
-		return err
-	}
-	if o.dryRun != cluster.DryRunNone || o.noWait {
-		if err := o.adopt(ctx, s, voice); err != nil {
-			return err
-		}
-		driver := cli.DriverOf(choice.Driver)
-		if choice.Role == cluster.Drive {
-			driver = view.Driver{Kind: view.DriverNone}
-		}
-		return o.answer(deps, voice.snapshot(s, driver))
-	}
-	claim, err := session.Claim(ctx, s.loopTarget())
-	if err != nil {
-		return s.explain(err)
-	}
-	defer claim.Release()
-	if err := o.adopt(ctx, s, voice); err != nil {
-		return err
-	}
-	return o.follow(ctx, deps, s, claim, voice)
-}
-
 // adopt makes the workload the owner of orphans. Each write is bound to the version that was found without an owner.
-func (o *options) adopt(ctx context.Context, s *subject, voice *voice) error {
+func adopt(ctx context.Context, o *options, s *subject, voice *voice) error {
 	pods, err := s.orphans(ctx, plan.PodKind)
 	if err != nil {
 		return err

@@ -114,7 +114,7 @@ func (o *options) firstBatch(ctx context.Context, deps *cli.Deps, s *subject, in
 	if err != nil {
 		return in, cli.Usagef("--batches %w", err)
 	}
-	planned, err := s.look(ctx, deps, after, o.gates)
+	planned, _, err := s.look(ctx, deps, after, o.gates)
 	if err != nil {
 		return in, err
 	}

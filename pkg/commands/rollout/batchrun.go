@@ -110,11 +110,7 @@ func (b *batched) decide(ctx context.Context) (batch.Decision, bool, error) {
 		return batch.Decision{}, false, fmt.Errorf("%s was replaced by another object of that name; nothing is written", b.target)
 	}
 	*b.s = *fresh
-	parts, err := b.s.parts(ctx, b.s.set)
-	if err != nil {
-		return batch.Decision{}, false, err
-	}
-	planned, err := b.s.planned(b.deps, b.s.set, parts, b.gates)
+	planned, parts, err := b.s.look(ctx, b.deps, b.s.set, b.gates)
 	if err != nil {
 		return batch.Decision{}, false, err
 	}

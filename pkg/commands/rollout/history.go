@@ -75,11 +75,7 @@ func (o *options) runHistory(ctx context.Context, deps *cli.Deps, numbers []int6
 	if err != nil {
 		return err
 	}
-	parts, err := s.parts(ctx, s.set)
-	if err != nil {
-		return err
-	}
-	planned, err := s.planned(deps, s.set, parts, o.gates)
+	planned, parts, err := s.look(ctx, deps, s.set, o.gates)
 	if err != nil {
 		return err
 	}

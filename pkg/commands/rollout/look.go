@@ -16,13 +16,14 @@ import (
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/view"
 )
 
-// look plans once for the workload, which may be one that is not stored. Nothing is written.
-func (s *subject) look(ctx context.Context, deps *cli.Deps, set *v1beta1.CloneSet, gates features.Gates) (view.Planned, error) {
+// look plans once for the workload, which may be one that is not stored, and gives what it saw of it. Nothing is written.
+func (s *subject) look(ctx context.Context, deps *cli.Deps, set *v1beta1.CloneSet, gates features.Gates) (view.Planned, map[schema.GroupKind][]plan.Object, error) {
 	parts, err := s.parts(ctx, set)
 	if err != nil {
-		return view.Planned{}, err
+		return view.Planned{}, nil, err
 	}
-	return s.planned(deps, set, parts, gates)
+	planned, err := s.planned(deps, set, parts, gates)
+	return planned, parts, err
 }
 
 // parts reads the objects that belong to the workload.

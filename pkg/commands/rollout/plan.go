@@ -115,11 +115,7 @@ func (o *options) runPlan(ctx context.Context, deps *cli.Deps, batches string, b
 
 // outlook plays the workload as it will be.
 func (s *subject) outlook(ctx context.Context, deps *cli.Deps, after *v1beta1.CloneSet, goals []int32, gates features.Gates) (*view.Outlook, error) {
-	parts, err := s.parts(ctx, after)
-	if err != nil {
-		return nil, err
-	}
-	first, err := s.planned(deps, after, parts, gates)
+	first, parts, err := s.look(ctx, deps, after, gates)
 	if err != nil {
 		return nil, err
 	}

@@ -19,7 +19,7 @@ func (o *options) preview(ctx context.Context, deps *cli.Deps, s *subject, chang
 		return err
 	}
 	voice.changes(s, change, !o.intent.IsZero())
-	planned, err := s.look(ctx, deps, written, o.gates)
+	planned, _, err := s.look(ctx, deps, written, o.gates)
 	if err != nil {
 		return err
 	}

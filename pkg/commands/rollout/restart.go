@@ -30,59 +30,23 @@ func newRestart(deps *cli.Deps) *cobra.Command {
 			"gives it. The choice is recorded on the pods: whoever drives next goes on where this command stops.",
 		Example:               "  kubectl kruise rollout restart cloneset/web",
 		DisableFlagsInUseLine: true,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			t, err := parseTarget(cmd, args)
-			if err != nil {
-				return err
-			}
-			o, err := f.toOptions(t, func(string) bool { return false })
-			if err != nil {
-				return err
-			}
-			return o.runRestart(cmd.Context(), deps)
-		},
+		RunE: f.doing(deps, func() deed {
+			watch := &restarted{}
+			return deed{do: watch.restart, beside: watch.beside}
+		}),
 	}
 	f.addRun(cmd.Flags())
 	return cmd
 }
 
-func (o *options) runRestart(ctx context.Context, deps *cli.Deps) error {
-	s, err := find(ctx, deps, o.target)
-	if err != nil {
-		return err
-	}
-	voice := newVoice(deps, o, s)
-	voice.note = cli.DryRunNote(o.dryRun)
-	session := o.session(deps, s, voice)
-	choice, err := o.choose(ctx, s, session)
-	if err != nil {
-		return err
-	}
-	driver := cli.DriverOf(choice.Driver)
-	if o.dryRun != cluster.DryRunNone || o.noWait {
-		if _, err := o.mark(ctx, s, voice); err != nil {
-			return err
-		}
-		if o.noWait && choice.Role == cluster.Drive {
-			driver = view.Driver{Kind: view.DriverNone}
-			voice.say(view.Line{Text: "nobody drives: nothing moves until somebody does; next: " + s.command(deps), Result: true})
-		}
-		return o.answer(deps, voice.snapshot(s, driver))
-	}
-	watch := &restarted{}
-	target := s.loopTarget()
-	target.Served.Kind = watch.beside(target.Served.Kind)
-	claim, err := session.Claim(ctx, target)
-	if err != nil {
-		return s.explain(err)
-	}
-	defer claim.Release()
+// restart chooses the pods that are there for deletion and remembers them.
+func (r *restarted) restart(ctx context.Context, o *options, s *subject, voice *voice) error {
 	marked, err := o.mark(ctx, s, voice)
 	if err != nil {
 		return err
 	}
-	watch.left.Store(&marked)
-	return o.follow(ctx, deps, s, claim, voice)
+	r.left.Store(&marked)
+	return nil
 }
 
 // mark chooses all active pods for deletion, except those that are chosen already, and returns who was there.

@@ -109,11 +109,7 @@ func (s *subject) scaled(ctx context.Context, deps *cli.Deps, in cluster.Intent)
 	if run, err := recordedRun(s.set); err != nil || run == nil {
 		return in, err
 	}
-	parts, err := s.parts(ctx, s.set)
-	if err != nil {
-		return in, err
-	}
-	planned, err := s.planned(deps, s.set, parts, cli.LocalGates())
+	planned, parts, err := s.look(ctx, deps, s.set, cli.LocalGates())
 	if err != nil {
 		return in, err
 	}

@@ -90,11 +90,7 @@ func (o *options) runStatus(ctx context.Context, deps *cli.Deps, watch bool) err
 	if watch {
 		return o.watch(ctx, s, claim, stream)
 	}
-	parts, err := s.parts(ctx, s.set)
-	if err != nil {
-		return err
-	}
-	planned, err := s.planned(deps, s.set, parts, o.gates)
+	planned, parts, err := s.look(ctx, deps, s.set, o.gates)
 	if err != nil {
 		return err
 	}

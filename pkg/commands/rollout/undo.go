@@ -51,11 +51,7 @@ func newUndo(deps *cli.Deps) *cobra.Command {
 
 // back is the intent that puts an earlier revision's template back; number 0 finds it.
 func (s *subject) back(ctx context.Context, deps *cli.Deps, number int64) (cluster.Intent, error) {
-	parts, err := s.parts(ctx, s.set)
-	if err != nil {
-		return cluster.Intent{}, err
-	}
-	planned, err := s.planned(deps, s.set, parts, cli.LocalGates())
+	planned, parts, err := s.look(ctx, deps, s.set, cli.LocalGates())
 	if err != nil {
 		return cluster.Intent{}, err
 	}
