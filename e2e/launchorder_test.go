@@ -116,37 +116,42 @@ func (s *space) touch(pod, container, file string) {
 }
 
 // S-LP-1 and S-LP-2 with pods of a CloneSet, which the verb looks after.
-func TestSLPOfACloneSet(t *testing.T) {
+func TestLaunchOrderOfACloneSet(t *testing.T) {
 	t.Parallel()
-	s := newSpace(t)
-	s.apply("launch")
-	s.kubectl("kruise", "rollout", "cloneset/ordered")
-	if diff := cmp.Diff(map[string]int{"proxy, app": 2}, s.orders(2)); diff != "" {
-		t.Errorf("S-LP-1: -want +got\n%s", diff)
-	}
-	s.kubectl("kruise", "rollout", "cloneset/weighted")
-	if diff := cmp.Diff(map[string]int{"proxy, app": 2, "first, middle, last": 2}, s.orders(4)); diff != "" {
-		t.Errorf("S-LP-2: -want +got\n%s", diff)
-	}
-	for name := range s.pods() {
-		if got := s.events("Pod", name)["Normal LaunchPriorityReleased from container-launch-priority-controller: Launch priority 0 released: proxy"]; strings.HasPrefix(name, "ordered") && got != 1 {
-			t.Errorf("%s: %d events for its first level", name, got)
+	t.Run("S-LP-1", func(t *testing.T) {
+		t.Parallel()
+		s := newSpace(t)
+		s.apply("launch")
+		s.kubectl("kruise", "rollout", "cloneset/ordered")
+		if diff := cmp.Diff(map[string]int{"proxy, app": 2}, s.orders(2)); diff != "" {
+			t.Errorf("-want +got\n%s", diff)
 		}
-	}
+		for name := range s.pods() {
+			if got := s.events("Pod", name)["Normal LaunchPriorityReleased from container-launch-priority-controller: Launch priority 0 released: proxy"]; got != 1 {
+				t.Errorf("%s: %d events for its first level", name, got)
+			}
+		}
+	})
+	t.Run("S-LP-2", func(t *testing.T) {
+		t.Parallel()
+		s := newSpace(t)
+		s.apply("launch")
+		s.kubectl("kruise", "rollout", "cloneset/weighted")
+		if diff := cmp.Diff(map[string]int{"first, middle, last": 2}, s.orders(2)); diff != "" {
+			t.Errorf("-want +got\n%s", diff)
+		}
 
-	// launchorder/22: the batches of an in-place update keep the order.
-	s.kubectl("kruise", "rollout", "cloneset/weighted", "--image", "last=busybox:1.35", "--image", "first=busybox:1.35")
-	for name, p := range s.pods() {
-		if !strings.HasPrefix(name, "weighted") {
-			continue
+		// launchorder/22: the batches of an in-place update keep the order.
+		s.kubectl("kruise", "rollout", "cloneset/weighted", "--image", "last=busybox:1.35", "--image", "first=busybox:1.35")
+		for name, p := range s.pods() {
+			if diff := cmp.Diff(map[string]int32{"first": 1, "middle": 0, "last": 1}, restarts(p)); diff != "" {
+				t.Errorf("launchorder/22: restarts of %s: -want +got\n%s", name, diff)
+			}
+			if order := startOrder(p); !strings.HasSuffix(order, "first, last") {
+				t.Errorf("launchorder/22: %s was started in the order %s", name, order)
+			}
 		}
-		if diff := cmp.Diff(map[string]int32{"first": 1, "middle": 0, "last": 1}, restarts(p)); diff != "" {
-			t.Errorf("launchorder/22: restarts of %s: -want +got\n%s", name, diff)
-		}
-		if order := startOrder(p); !strings.HasSuffix(order, "first, last") {
-			t.Errorf("launchorder/22: %s was started in the order %s", name, order)
-		}
-	}
+	})
 }
 
 // S-LP-1 with pods of nobody, which the foreground loop looks after.
