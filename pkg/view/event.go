@@ -107,6 +107,14 @@ type DriverChanged struct {
 	Driver Driver
 }
 
+// Opened: at its end a loop that nobody follows has opened what was left of the launch order of pods, so that no container
+// waits for ever. It comes after the end of the subject.
+type Opened struct {
+	Head
+	// Pods are those whose levels are all open now, Left those of which it could not open all. Both are sorted.
+	Pods, Left []string
+}
+
 // Done: the goal of the subject holds.
 type Done struct {
 	Head
