@@ -224,6 +224,43 @@ func TestADeletedBarrierComesBack(t *testing.T) {
 	})
 }
 
+// A kubelet that does not come to it is not a reason to ask for the barrier again and again.
+func TestABarrierIsAskedForLessAndLess(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		b := newBerth(t, bare(t, "db", "first", "second"))
+		b.world.hold = func(*corev1.Pod, *corev1.Container) bool { return true }
+		s := b.session("laptop/1")
+		asked := &countingReader{Server: b.server}
+		s.API = asked
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- s.All(ctx, "shop", reconcile.Served{Kind: reconcile.LaunchOrder(), APIVersion: "v1"}) }()
+		until(t, "the first level", func() bool { barrier := b.barrier("db"); return barrier != nil && len(barrier.Data) == 1 })
+		time.Sleep(5 * time.Minute)
+		if n := asked.barriers.Load(); n < 4 || n > 9 {
+			t.Errorf("asked %d times in 5 minutes, want 5, 15, 35, 75 and then every 60 seconds", n)
+		}
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// countingReader counts how often a ConfigMap was read.
+type countingReader struct {
+	*clustertest.Server
+	barriers atomic.Int32
+}
+
+func (c *countingReader) Get(ctx context.Context, kind schema.GroupKind, namespace, name string) (plan.Object, error) {
+	if kind == plan.ConfigMapKind {
+		c.barriers.Add(1)
+	}
+	return c.Server.Get(ctx, kind, namespace, name)
+}
+
 // TestAnotherGoesOnBetweenTwoLevels kills the loop before the second level.
 func TestAnotherGoesOnBetweenTwoLevels(t *testing.T) {
 	t.Parallel()
