@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -294,4 +295,24 @@ func TestManyPodsStartInOrder(t *testing.T) {
 	if diff := cmp.Diff(map[string]int{"first, second": n}, s.orders(n)); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
+	t.Logf("%d pods: all containers ran %s after the first pod was created", n, s.lastStart().Sub(s.firstCreation()))
+}
+
+// firstCreation is when the oldest pod was created, in the API server's time.
+func (s *space) firstCreation() time.Time {
+	s.Helper()
+	return slices.MinFunc(slices.Collect(maps.Values(s.pods())), func(a, b *corev1.Pod) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) }).CreationTimestamp.Time
+}
+
+// lastStart is when the last container of all pods was started.
+func (s *space) lastStart() (last time.Time) {
+	s.Helper()
+	for _, p := range s.pods() {
+		for _, c := range p.Status.ContainerStatuses {
+			if c.State.Running != nil && c.State.Running.StartedAt.After(last) {
+				last = c.State.Running.StartedAt.Time
+			}
+		}
+	}
+	return last
 }
