@@ -358,6 +358,25 @@ func TestNoPodIsLeftHanging(t *testing.T) {
 			b.toldOpened(t, view.Subject{Kind: "Pod", Namespace: "shop"})
 		})
 	})
+	t.Run("a verb that is told to leave them", func(t *testing.T) {
+		t.Parallel()
+		bubble(t, func(t *testing.T) {
+			b := newBerth(t, set())
+			b.sick["proxy"] = true
+			s := b.session("laptop/1")
+			s.KeepOrders = true
+			if result := b.drive(t.Context(), s, "web", reconcile.RunOptions{Timeout: time.Minute}); result.Why != view.StopTimeout {
+				t.Fatalf("ended with %+v", result)
+			}
+			time.Sleep(time.Minute)
+			if diff := cmp.Diff(map[string]int{"proxy": 3}, b.order()); diff != "" {
+				t.Errorf("opened nevertheless: %s", diff)
+			}
+			if told := b.opened(); len(told) != 1 || len(told[0].Kept) != 3 {
+				t.Errorf("told %+v", told)
+			}
+		})
+	})
 	t.Run("another takes over", func(t *testing.T) {
 		t.Parallel()
 		bubble(t, func(t *testing.T) {

@@ -217,6 +217,9 @@ func waiting(pods *cluster.Mirror) []*corev1.Pod {
 // lowest, so that none hangs for ever with containers that are not created (launchorder.md 7). It does what it can within
 // openTime, and says of which pods, for each namespace.
 func (s *Session) open(ctx context.Context, pods []*corev1.Pod, tell func(cluster.Outcome)) []view.Opened {
+	if s.KeepOrders {
+		return openedOf(s.Now(), pods, slices.Repeat([]opening{isKept}, len(pods)))
+	}
 	ctx, cancel := context.WithTimeout(ctx, openTime)
 	defer cancel()
 	slots, list := make(chan struct{}, atATime), make([]opening, len(pods))
@@ -243,6 +246,8 @@ func openedOf(now time.Time, pods []*corev1.Pod, list []opening) []view.Opened {
 			e.Pods = append(e.Pods, pods[i].Name)
 		case stillWaits:
 			e.Left = append(e.Left, pods[i].Name)
+		case isKept:
+			e.Kept = append(e.Kept, pods[i].Name)
 		}
 		byNamespace[pods[i].Namespace] = e
 	}
@@ -252,6 +257,7 @@ func openedOf(now time.Time, pods []*corev1.Pod, list []opening) []view.Opened {
 		e.Head = view.Head{At: now, Subject: view.Subject{Kind: plan.PodKind.Kind, Namespace: namespace}}
 		slices.Sort(e.Pods)
 		slices.Sort(e.Left)
+		slices.Sort(e.Kept)
 		told = append(told, e)
 	}
 	return told
@@ -264,6 +270,7 @@ const (
 	needsNothing opening = iota // it is gone, or somebody else was quicker
 	wasOpened
 	stillWaits
+	isKept // it was not tried
 )
 
 func (s *Session) openOne(ctx context.Context, x *cluster.Executor, pod *corev1.Pod) opening {

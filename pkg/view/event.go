@@ -111,8 +111,9 @@ type DriverChanged struct {
 // waits for ever. It comes after the end of the subject.
 type Opened struct {
 	Head
-	// Pods are those whose levels are all open now, Left those of which it could not open all. Both are sorted.
-	Pods, Left []string
+	// Pods are those whose levels are all open now, Left those of which it could not open all, Kept those that it was told to
+	// leave as they are. Each list is sorted.
+	Pods, Left, Kept []string
 }
 
 // Done: the goal of the subject holds.

@@ -188,6 +188,9 @@ func (e Opened) sentences() []string {
 	if len(e.Left) > 0 {
 		list = append(list, fmt.Sprintf("could not open all of the launch order of %s: containers wait until somebody drives", podNames(e.Left)))
 	}
+	if len(e.Kept) > 0 {
+		list = append(list, fmt.Sprintf("left the launch order of %s as it is: containers wait until somebody drives", podNames(e.Kept)))
+	}
 	return list
 }
 
