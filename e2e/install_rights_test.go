@@ -41,10 +41,8 @@ func (r request) resource() string {
 
 // unasked are rights of the manager that this test does not use, and what uses them.
 var unasked = map[string]string{
-	"create configmaps":                     "containers that start in order",
-	"get configmaps":                        "containers that start in order",
-	"patch configmaps":                      "containers that start in order",
-	"delete configmaps":                     "containers that start in order",
+	"get configmaps":                        "a barrier that was deleted",
+	"delete configmaps":                     "a barrier that an earlier pod has left",
 	"update secrets":                        "certificates that are renewed",
 	"update clonesets/finalizers":           "the admission plugin OwnerReferencesPermissionEnforcement, which is off here",
 	"create persistentvolumeclaims":         "sets with claim templates",

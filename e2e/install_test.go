@@ -62,6 +62,7 @@ func TestInstallation(t *testing.T) {
 	s.installs(began)
 	s.servesBoth()
 	s.survivesItsLeader()
+	s.startsInOrder()
 	s.survivesADrain()
 	s.survivesAnOutage()
 	s.goesBack()

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -116,37 +117,42 @@ func (s *space) touch(pod, container, file string) {
 }
 
 // S-LP-1 and S-LP-2 with pods of a CloneSet, which the verb looks after.
-func TestSLPOfACloneSet(t *testing.T) {
+func TestLaunchOrderOfACloneSet(t *testing.T) {
 	t.Parallel()
-	s := newSpace(t)
-	s.apply("launch")
-	s.kubectl("kruise", "rollout", "cloneset/ordered")
-	if diff := cmp.Diff(map[string]int{"proxy, app": 2}, s.orders(2)); diff != "" {
-		t.Errorf("S-LP-1: -want +got\n%s", diff)
-	}
-	s.kubectl("kruise", "rollout", "cloneset/weighted")
-	if diff := cmp.Diff(map[string]int{"proxy, app": 2, "first, middle, last": 2}, s.orders(4)); diff != "" {
-		t.Errorf("S-LP-2: -want +got\n%s", diff)
-	}
-	for name := range s.pods() {
-		if got := s.events("Pod", name)["Normal LaunchPriorityReleased from container-launch-priority-controller: Launch priority 0 released: proxy"]; strings.HasPrefix(name, "ordered") && got != 1 {
-			t.Errorf("%s: %d events for its first level", name, got)
+	t.Run("S-LP-1", func(t *testing.T) {
+		t.Parallel()
+		s := newSpace(t)
+		s.apply("launch")
+		s.kubectl("kruise", "rollout", "cloneset/ordered")
+		if diff := cmp.Diff(map[string]int{"proxy, app": 2}, s.orders(2)); diff != "" {
+			t.Errorf("-want +got\n%s", diff)
 		}
-	}
+		for name := range s.pods() {
+			if got := s.events("Pod", name)["Normal LaunchPriorityReleased from container-launch-priority-controller: Launch priority 0 released: proxy"]; got != 1 {
+				t.Errorf("%s: %d events for its first level", name, got)
+			}
+		}
+	})
+	t.Run("S-LP-2", func(t *testing.T) {
+		t.Parallel()
+		s := newSpace(t)
+		s.apply("launch")
+		s.kubectl("kruise", "rollout", "cloneset/weighted")
+		if diff := cmp.Diff(map[string]int{"first, middle, last": 2}, s.orders(2)); diff != "" {
+			t.Errorf("-want +got\n%s", diff)
+		}
 
-	// launchorder/22: the batches of an in-place update keep the order.
-	s.kubectl("kruise", "rollout", "cloneset/weighted", "--image", "last=busybox:1.35", "--image", "first=busybox:1.35")
-	for name, p := range s.pods() {
-		if !strings.HasPrefix(name, "weighted") {
-			continue
+		// launchorder/22: the batches of an in-place update keep the order.
+		s.kubectl("kruise", "rollout", "cloneset/weighted", "--image", "last=busybox:1.35", "--image", "first=busybox:1.35")
+		for name, p := range s.pods() {
+			if diff := cmp.Diff(map[string]int32{"first": 1, "middle": 0, "last": 1}, restarts(p)); diff != "" {
+				t.Errorf("launchorder/22: restarts of %s: -want +got\n%s", name, diff)
+			}
+			if order := startOrder(p); !strings.HasSuffix(order, "first, last") {
+				t.Errorf("launchorder/22: %s was started in the order %s", name, order)
+			}
 		}
-		if diff := cmp.Diff(map[string]int32{"first": 1, "middle": 0, "last": 1}, restarts(p)); diff != "" {
-			t.Errorf("launchorder/22: restarts of %s: -want +got\n%s", name, diff)
-		}
-		if order := startOrder(p); !strings.HasSuffix(order, "first, last") {
-			t.Errorf("launchorder/22: %s was started in the order %s", name, order)
-		}
-	}
+	})
 }
 
 // S-LP-1 with pods of nobody, which the foreground loop looks after.
@@ -289,4 +295,24 @@ func TestManyPodsStartInOrder(t *testing.T) {
 	if diff := cmp.Diff(map[string]int{"first, second": n}, s.orders(n)); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
+	t.Logf("%d pods: all containers ran %s after the first pod was created", n, s.lastStart().Sub(s.firstCreation()))
+}
+
+// firstCreation is when the oldest pod was created, in the API server's time.
+func (s *space) firstCreation() time.Time {
+	s.Helper()
+	return slices.MinFunc(slices.Collect(maps.Values(s.pods())), func(a, b *corev1.Pod) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) }).CreationTimestamp.Time
+}
+
+// lastStart is when the last container of all pods was started.
+func (s *space) lastStart() (last time.Time) {
+	s.Helper()
+	for _, p := range s.pods() {
+		for _, c := range p.Status.ContainerStatuses {
+			if c.State.Running != nil && c.State.Running.StartedAt.After(last) {
+				last = c.State.Running.StartedAt.Time
+			}
+		}
+	}
+	return last
 }

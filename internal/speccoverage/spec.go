@@ -30,6 +30,7 @@ var areas = []area{
 	{file: "pitfalls.md", ids: "PF-IP"},
 	{file: "pitfalls.md", ids: "PF-LP"},
 	{file: "scenarios.md", ids: "S-CS"},
+	{file: "scenarios.md", ids: "S-LP"},
 }
 
 // exempt are the scenarios of these areas that belong to a part that is not built yet.

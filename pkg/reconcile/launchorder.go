@@ -35,27 +35,33 @@ func hasLaunchOrder(obj plan.Object) bool {
 	return ok && launchorder.Ordered(pod)
 }
 
-// askAgain is the least time between two questions about a barrier that the kubelet does not find.
-const askAgain = 5 * time.Second
+// The time between two questions about a barrier that the kubelet does not find. It doubles while nothing else happens: the
+// answer rarely differs, and kubelets that are slow are slow for many pods at once.
+const (
+	askAgain = 5 * time.Second
+	askLast  = time.Minute
+)
 
 // launchPlanner plans for one pod.
 type launchPlanner struct {
 	// asked is when the server was asked for the barrier last, or the barrier written.
 	asked time.Time
+	// pause is how long it is not asked again.
+	pause time.Duration
 }
 
 // Ask implements Asker: the barrier is in doubt when a container waits for a key that it is known to have, or when it is
 // not known and the pod needs it for a restart.
 func (p *launchPlanner) Ask(scene Scene) []plan.Ref {
 	pod, ok := scene.Subject.(*corev1.Pod)
-	if !ok || scene.Now.Before(p.asked.Add(askAgain)) {
+	if !ok || scene.Now.Before(p.asked.Add(p.pause)) {
 		return nil
 	}
 	barrier := barrierOf(scene)
 	if !launchorder.Decide(launchorder.World{Now: scene.Now, Pod: pod, Barrier: barrier}).Doubtful(pod) {
 		return nil
 	}
-	p.asked = scene.Now
+	p.asked, p.pause = scene.Now, min(max(2*p.pause, askAgain), askLast)
 	ref := plan.Ref{Kind: plan.ConfigMapKind, Namespace: pod.Namespace, Name: launchorder.BarrierName(pod.Name)}
 	if barrier != nil {
 		ref.UID = barrier.UID
@@ -75,11 +81,15 @@ func (p *launchPlanner) Decide(scene Scene) (*Decision, error) {
 	if out.Completed && barrier == nil && !out.Doubtful(pod) {
 		out.Stages, out.Done = nil, true
 	}
+	doubtful := out.Doubtful(pod)
 	if !out.Empty() {
 		p.asked = scene.Now // the kubelet needs time to see it
 	}
-	if out.Doubtful(pod) {
-		out.WakeAt(p.asked.Add(askAgain))
+	if !out.Empty() || !doubtful {
+		p.pause = askAgain
+	}
+	if doubtful {
+		out.WakeAt(p.asked.Add(p.pause))
 	}
 	return &Decision{Plan: &out.Plan, Counts: view.Counts{}}, nil
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -146,23 +147,46 @@ func (b *berth) loop(holder string) (stop func()) {
 	}
 }
 
+// listed gives a set a container that has to come second.
+func listed(set *v1beta1.CloneSet) *v1beta1.CloneSet {
+	template := &set.Spec.Template
+	metav1.SetMetaDataAnnotation(&template.ObjectMeta, keys.LaunchPriorityAnnotation, keys.LaunchPriorityOrdered)
+	template.Spec.Containers = append(template.Spec.Containers, corev1.Container{Name: "log", Image: "log:1"})
+	return set
+}
+
 func TestTheLoopOpensLevels(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(t *testing.T) {
-		b := newBerth(t, withProxy(web("web", 3)), bare(t, "alone", "first", "second", "third"))
-		stop := b.loop("laptop/1")
-		until(t, "the pods available", func() bool { return b.settled("web", 3) && b.completed("alone") })
-		until(t, "the last container of the bare pod", func() bool { return b.order()["first, second, third"] == 1 })
-		if diff := cmp.Diff(map[string]int{"proxy, main": 3, "first, second, third": 1}, b.order()); diff != "" {
-			t.Errorf("S-LP-1, S-LP-2: %s", diff)
-		}
-		writes := b.server.Writes()
-		time.Sleep(5 * time.Second)
-		if more := b.server.Writes() - writes; more > 4 { // the Lease
-			t.Errorf("%d writes at rest", more)
-		}
-		stop()
-	})
+	for _, tt := range []struct {
+		name string
+		set  *v1beta1.CloneSet
+		want string
+	}{
+		{"S-LP-1 by the list", listed(web("web", 3)), "main, log"},
+		{"S-LP-2 by weight", withProxy(web("web", 3)), "proxy, main"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(t *testing.T) { loopOpensLevels(t, tt.set, tt.want) })
+		})
+	}
+}
+
+// loopOpensLevels has the pods of a set beside one that nobody owns.
+func loopOpensLevels(t *testing.T, set *v1beta1.CloneSet, want string) {
+	b := newBerth(t, set, bare(t, "alone", "first", "second", "third"))
+	stop := b.loop("laptop/1")
+	until(t, "the pods available", func() bool { return b.settled("web", 3) && b.completed("alone") })
+	until(t, "the last container of the bare pod", func() bool { return b.order()["first, second, third"] == 1 })
+	if diff := cmp.Diff(map[string]int{want: 3, "first, second, third": 1}, b.order()); diff != "" {
+		t.Error(diff)
+	}
+	writes := b.server.Writes()
+	time.Sleep(5 * time.Second)
+	if more := b.server.Writes() - writes; more > 4 { // the Lease
+		t.Errorf("%d writes at rest", more)
+	}
+	stop()
 }
 
 func TestAPodOfTheSameNameComesAgain(t *testing.T) {
@@ -198,6 +222,43 @@ func TestADeletedBarrierComesBack(t *testing.T) {
 		until(t, "launchorder/20: the barrier", func() bool { return b.barrier("db") != nil && len(b.barrier("db").Data) == 2 })
 		until(t, "launchorder/20: the container", func() bool { return b.order()["first, second, second"] == 1 })
 	})
+}
+
+// A kubelet that does not come to it is not a reason to ask for the barrier again and again.
+func TestABarrierIsAskedForLessAndLess(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		b := newBerth(t, bare(t, "db", "first", "second"))
+		b.world.hold = func(*corev1.Pod, *corev1.Container) bool { return true }
+		s := b.session("laptop/1")
+		asked := &countingReader{Server: b.server}
+		s.API = asked
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- s.All(ctx, "shop", reconcile.Served{Kind: reconcile.LaunchOrder(), APIVersion: "v1"}) }()
+		until(t, "the first level", func() bool { barrier := b.barrier("db"); return barrier != nil && len(barrier.Data) == 1 })
+		time.Sleep(5 * time.Minute)
+		if n := asked.barriers.Load(); n < 4 || n > 9 {
+			t.Errorf("asked %d times in 5 minutes, want 5, 15, 35, 75 and then every 60 seconds", n)
+		}
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// countingReader counts how often a ConfigMap was read.
+type countingReader struct {
+	*clustertest.Server
+	barriers atomic.Int32
+}
+
+func (c *countingReader) Get(ctx context.Context, kind schema.GroupKind, namespace, name string) (plan.Object, error) {
+	if kind == plan.ConfigMapKind {
+		c.barriers.Add(1)
+	}
+	return c.Server.Get(ctx, kind, namespace, name)
 }
 
 // TestAnotherGoesOnBetweenTwoLevels kills the loop before the second level.
@@ -282,6 +343,7 @@ func TestNoPodIsLeftHanging(t *testing.T) {
 				t.Fatalf("ended with %+v", result)
 			}
 			b.released(t)
+			b.toldOpened(t, view.Subject{Kind: "CloneSet", Namespace: "shop", Name: "web"})
 		})
 	})
 	t.Run("a foreground loop", func(t *testing.T) {
@@ -293,6 +355,26 @@ func TestNoPodIsLeftHanging(t *testing.T) {
 			until(t, "the first level", func() bool { return b.order()["proxy"] == 3 })
 			stop()
 			b.released(t)
+			b.toldOpened(t, view.Subject{Kind: "Pod", Namespace: "shop"})
+		})
+	})
+	t.Run("a verb that is told to leave them", func(t *testing.T) {
+		t.Parallel()
+		bubble(t, func(t *testing.T) {
+			b := newBerth(t, set())
+			b.sick["proxy"] = true
+			s := b.session("laptop/1")
+			s.KeepOrders = true
+			if result := b.drive(t.Context(), s, "web", reconcile.RunOptions{Timeout: time.Minute}); result.Why != view.StopTimeout {
+				t.Fatalf("ended with %+v", result)
+			}
+			time.Sleep(time.Minute)
+			if diff := cmp.Diff(map[string]int{"proxy": 3}, b.order()); diff != "" {
+				t.Errorf("opened nevertheless: %s", diff)
+			}
+			if told := b.opened(); len(told) != 1 || len(told[0].Kept) != 3 {
+				t.Errorf("told %+v", told)
+			}
 		})
 	})
 	t.Run("another takes over", func(t *testing.T) {
@@ -310,6 +392,9 @@ func TestNoPodIsLeftHanging(t *testing.T) {
 			time.Sleep(time.Minute)
 			if diff := cmp.Diff(map[string]int{"proxy": 3}, b.order()); diff != "" {
 				t.Errorf("opened although another drives: %s", diff)
+			}
+			if told := b.opened(); len(told) > 0 {
+				t.Errorf("told %v", told)
 			}
 		})
 	})
@@ -332,6 +417,49 @@ func (b *berth) released(t *testing.T) {
 			t.Errorf("%s: %v", obj.GetName(), barrier.Data)
 		}
 	}
+}
+
+// opened are the events about pods whose levels were opened at the end.
+func (b *berth) opened() []view.Opened {
+	b.world.mu.Lock()
+	defer b.world.mu.Unlock()
+	var list []view.Opened
+	for _, e := range b.events {
+		if o, ok := e.(view.Opened); ok {
+			list = append(list, o)
+		}
+	}
+	return list
+}
+
+// toldOpened sees that all pods were named, once.
+func (b *berth) toldOpened(t *testing.T, subject view.Subject) {
+	t.Helper()
+	var names []string
+	for _, obj := range b.server.Objects(plan.PodKind) {
+		names = append(names, obj.GetName())
+	}
+	slices.Sort(names)
+	want := []view.Opened{{Head: view.Head{Subject: subject}, Pods: names}}
+	if diff := cmp.Diff(want, b.opened(), cmpopts.IgnoreFields(view.Head{}, "At")); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
+// A pod whose barrier cannot be written is told as one that still waits.
+func TestWhatCouldNotBeOpenedIsTold(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		b := newBerth(t, withProxy(web("web", 1)))
+		s := b.session("laptop/1")
+		s.API = noConfigMaps{b.server}
+		if result := b.drive(t.Context(), s, "web", reconcile.RunOptions{Timeout: 20 * time.Second}); result.Why != view.StopTimeout {
+			t.Fatalf("ended with %+v", result)
+		}
+		if told := b.opened(); len(told) != 1 || len(told[0].Pods) != 0 || len(told[0].Left) != 1 {
+			t.Errorf("told %+v", told)
+		}
+	})
 }
 
 // TestWhoMayNotWriteBarriersSaysSo is about a user without rights on ConfigMaps.

@@ -2,6 +2,8 @@ package reconcile
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -77,19 +79,23 @@ func (c *Claim) keep(v *sight) {
 	}
 }
 
-// openAll opens what is left, unless another drives now.
+// openAll opens what is left, unless another drives now, and tells of which pods.
 func (c *Claim) openAll() {
 	if c.held == nil || c.lost.Err() != nil || len(c.unopened) == 0 {
 		return
 	}
 	tell := newTeller(c.session.Tell)
 	defer tell.drain()
-	c.session.open(c.lost, c.unopened, func(o cluster.Outcome) {
+	told := c.session.open(c.lost, c.unopened, func(o cluster.Outcome) {
 		if o.Result == cluster.Failed || o.Result == cluster.Unknown {
 			tell.tell(view.ActionFailed{Head: c.session.head(c.target), Stage: o.Stage, Action: o.Action, Err: o.Err.Error(), Unknown: o.Result == cluster.Unknown})
 		}
 	})
 	c.unopened = nil
+	for _, e := range told {
+		e.Head = c.session.head(c.target)
+		tell.tell(e)
+	}
 }
 
 // failuresOf passes on what went wrong with a pod as something that went wrong with its workload.
@@ -209,36 +215,87 @@ func waiting(pods *cluster.Mirror) []*corev1.Pod {
 
 // open opens what is left of the launch order of pods that nobody will look after any more, from the highest level to the
 // lowest, so that none hangs for ever with containers that are not created (launchorder.md 7). It does what it can within
-// openTime.
-func (s *Session) open(ctx context.Context, pods []*corev1.Pod, tell func(cluster.Outcome)) {
+// openTime, and says of which pods, for each namespace.
+func (s *Session) open(ctx context.Context, pods []*corev1.Pod, tell func(cluster.Outcome)) []view.Opened {
+	if s.KeepOrders {
+		return openedOf(s.Now(), pods, slices.Repeat([]opening{isKept}, len(pods)))
+	}
 	ctx, cancel := context.WithTimeout(ctx, openTime)
 	defer cancel()
-	slots := make(chan struct{}, atATime)
+	slots, list := make(chan struct{}, atATime), make([]opening, len(pods))
 	var wg sync.WaitGroup
-	for _, pod := range pods {
+	for i, pod := range pods {
 		slots <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-slots }()
-			s.openOne(ctx, &cluster.Executor{API: s.API, Told: tell}, pod)
+			list[i] = s.openOne(ctx, &cluster.Executor{API: s.API, Told: tell}, pod)
 		})
 	}
 	wg.Wait()
+	return openedOf(s.Now(), pods, list)
 }
 
-func (s *Session) openOne(ctx context.Context, x *cluster.Executor, pod *corev1.Pod) {
+func openedOf(now time.Time, pods []*corev1.Pod, list []opening) []view.Opened {
+	byNamespace := map[string]view.Opened{}
+	for i, of := range list {
+		e := byNamespace[pods[i].Namespace]
+		switch of {
+		case needsNothing:
+			continue
+		case wasOpened:
+			e.Pods = append(e.Pods, pods[i].Name)
+		case stillWaits:
+			e.Left = append(e.Left, pods[i].Name)
+		case isKept:
+			e.Kept = append(e.Kept, pods[i].Name)
+		}
+		byNamespace[pods[i].Namespace] = e
+	}
+	var told []view.Opened
+	for _, namespace := range slices.Sorted(maps.Keys(byNamespace)) {
+		e := byNamespace[namespace]
+		e.Head = view.Head{At: now, Subject: view.Subject{Kind: plan.PodKind.Kind, Namespace: namespace}}
+		slices.Sort(e.Pods)
+		slices.Sort(e.Left)
+		slices.Sort(e.Kept)
+		told = append(told, e)
+	}
+	return told
+}
+
+// opening is what became of a pod whose levels were to be opened.
+type opening int
+
+const (
+	needsNothing opening = iota // it is gone, or somebody else was quicker
+	wasOpened
+	stillWaits
+	isKept // it was not tried
+)
+
+func (s *Session) openOne(ctx context.Context, x *cluster.Executor, pod *corev1.Pod) opening {
 	subject := cluster.Subject{APIVersion: corev1.SchemeGroupVersion.String(), Component: keys.EventSourceLaunchOrder,
 		Ref: plan.Ref{Kind: plan.PodKind, Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID}}
 	// A level for each container, the barrier, the mark, and as many conflicts.
+	done := needsNothing
 	for range 2*len(pod.Spec.Containers) + 4 {
 		world, err := s.worldOf(ctx, pod)
+		if apierrors.IsNotFound(err) {
+			return needsNothing
+		}
 		if err != nil || ctx.Err() != nil {
-			return
+			return stillWaits
 		}
 		out := launchorder.Decide(*world)
-		if out.Empty() || len(x.Run(ctx, subject, out.Stages).Failures()) > 0 {
-			return
+		switch {
+		case out.Done:
+			return done
+		case out.Empty() || len(x.Run(ctx, subject, out.Stages).Failures()) > 0:
+			return stillWaits
 		}
+		done = wasOpened
 	}
+	return stillWaits
 }
 
 // worldOf reads a pod and its barrier from the server.
@@ -267,7 +324,9 @@ func (s *Session) worldOf(ctx context.Context, pod *corev1.Pod) (*launchorder.Wo
 func (l *loop) leave(ctx context.Context) {
 	for _, v := range l.sights {
 		if v.kind.Concerns != nil && v.kind.GroupKind == plan.PodKind && !l.hosted {
-			l.session.open(ctx, waiting(v.subjects), nil)
+			for _, e := range l.session.open(ctx, waiting(v.subjects), nil) {
+				l.teller.tell(e)
+			}
 		}
 	}
 }

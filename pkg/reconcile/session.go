@@ -42,6 +42,8 @@ type Session struct {
 	Mode cluster.Mode
 	// Resize is how the server changes the resources of running pods; the zero value leaves them as they are.
 	Resize inplace.ResizeMode
+	// KeepOrders leaves launch orders that are not through to the next driver; else what is left of them is opened at the end.
+	KeepOrders bool
 	// Parallel limits the writes at a time for one subject; 0 is the executor's default.
 	Parallel int
 	// Tell hears of what happens, one event at a time and in order. It may be nil. A reader that is slow or gone holds

@@ -131,6 +131,14 @@ func (s *Stream) Tell(e Event) []Entry {
 			x.Waits = append(x.Waits, waitView(w))
 		}
 		return []Entry{x}
+	case Opened:
+		var list []Entry
+		for _, text := range e.sentences() {
+			x := entry(EntryWarning)
+			x.Text = text
+			list = append(list, x)
+		}
+		return list
 	case Trouble:
 		x := entry(EntryTrouble)
 		x.Error = Clean(e.Err)

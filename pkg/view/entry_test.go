@@ -70,6 +70,9 @@ func TestStreamTellsWhatDiffers(t *testing.T) {
 		{"a wait", Waiting{Head: head, Waits: []plan.Wait{{Reason: plan.ReasonPaused, Note: "n"}}}, []string{`{"type":"wait",HEAD,"waits":[{"reason":"Paused","text":"n"}]}`}},
 		{"and its end", Waiting{Head: head}, []string{`{"type":"wait",HEAD}`}},
 		{"trouble", Trouble{head, "gone"}, []string{`{"type":"trouble",HEAD,"error":"gone"}`}},
+		{"launch orders that were opened", Opened{Head: head, Pods: []string{"a"}, Left: []string{"b"}},
+			[]string{`{"type":"warning",HEAD,"text":"opened what was left of the launch order of 1 pod (a), ready or not: nobody would do it later"}`,
+				`{"type":"warning",HEAD,"text":"could not open all of the launch order of 1 pod (b): containers wait until somebody drives"}`}},
 		{"the end of one loop need not be the end", Done{Head: head}, nil},
 	} {
 		var got []string

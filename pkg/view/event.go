@@ -107,6 +107,15 @@ type DriverChanged struct {
 	Driver Driver
 }
 
+// Opened: at its end a loop that nobody follows has opened what was left of the launch order of pods, so that no container
+// waits for ever. It comes after the end of the subject.
+type Opened struct {
+	Head
+	// Pods are those whose levels are all open now, Left those of which it could not open all, Kept those that it was told to
+	// leave as they are. Each list is sorted.
+	Pods, Left, Kept []string
+}
+
 // Done: the goal of the subject holds.
 type Done struct {
 	Head

@@ -167,5 +167,45 @@ func (n *Narrator) goOn(e Stopped, ill bool) []Line {
 	return lines
 }
 
+// opened tells of launch orders that were not kept to their end.
+func (n *Narrator) opened(e Opened) []Line {
+	var lines []Line
+	for _, text := range e.sentences() {
+		if n.Prefix != "" {
+			lines = append(lines, n.line(e.At, Warn, "%s", text))
+			continue
+		}
+		lines = append(lines, result(Warn, "%s", text))
+	}
+	return lines
+}
+
+func (e Opened) sentences() []string {
+	var list []string
+	if len(e.Pods) > 0 {
+		list = append(list, fmt.Sprintf("opened what was left of the launch order of %s, ready or not: nobody would do it later", podNames(e.Pods)))
+	}
+	if len(e.Left) > 0 {
+		list = append(list, fmt.Sprintf("could not open all of the launch order of %s: containers wait until somebody drives", podNames(e.Left)))
+	}
+	if len(e.Kept) > 0 {
+		list = append(list, fmt.Sprintf("left the launch order of %s as it is: containers wait until somebody drives", podNames(e.Kept)))
+	}
+	return list
+}
+
+// podNames is "1 pod (a)" or "5 pods (a, b, c and 2 more)".
+func podNames(names []string) string {
+	const shown = 3
+	noun, text := "pods", strings.Join(names[:min(shown, len(names))], ", ")
+	if len(names) == 1 {
+		noun = "pod"
+	}
+	if more := len(names) - shown; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return fmt.Sprintf("%d %s (%s)", len(names), noun, Clean(text))
+}
+
 // Timeout is the detail of a stop because the given time is over.
 func Timeout(d time.Duration) string { return "--timeout " + d.String() + " is over" }

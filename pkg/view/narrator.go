@@ -78,6 +78,8 @@ func (n *Narrator) Tell(e Event) []Line {
 	case DriverChanged:
 		n.driver = e.Driver
 		return []Line{n.line(e.At, Warn, "%s", e.Driver.Sentence())}
+	case Opened:
+		return n.opened(e)
 	case Done:
 		return n.done(e)
 	case Stopped:

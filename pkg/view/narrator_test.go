@@ -216,6 +216,22 @@ func TestEveryEndSaysWhyAndWhatToType(t *testing.T) {
 }
 
 // Where another drives, what was changed goes on by itself.
+func TestOpenedLaunchOrdersAreToldAtTheEnd(t *testing.T) {
+	t.Parallel()
+	s := newStory()
+	s.tell(Opened{Head: head(4), Pods: []string{"web-1"}},
+		Opened{Head: head(4), Pods: []string{"web-1", "web-2", "web-3", "web-4", "web-5"}, Left: []string{"web-6", "web-7"}})
+	s.Prefix = "pods  "
+	s.tell(Opened{Head: head(4), Pods: []string{"web-1", "web-2", "web-3"}}, Opened{Head: head(5), Kept: []string{"web-4"}})
+	s.check(t, `
+		> opened what was left of the launch order of 1 pod (web-1), ready or not: nobody would do it later
+		> opened what was left of the launch order of 5 pods (web-1, web-2, web-3 and 2 more), ready or not: nobody would do it later
+		> could not open all of the launch order of 2 pods (web-6, web-7): containers wait until somebody drives
+		    4s  pods  opened what was left of the launch order of 3 pods (web-1, web-2, web-3), ready or not: nobody would do it later
+		    5s  pods  left the launch order of 1 pod (web-4) as it is: containers wait until somebody drives
+		`)
+}
+
 func TestSupersededUnderAnotherDriverIsWatched(t *testing.T) {
 	t.Parallel()
 	c := with(counts, 2, 2)

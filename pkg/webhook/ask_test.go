@@ -28,6 +28,7 @@ type tester interface {
 type verdict struct {
 	Allowed  bool
 	Code     int32
+	Reason   metav1.StatusReason
 	Message  string
 	Warnings []string
 	// Took is the time that the answer took.
@@ -63,7 +64,7 @@ func ask(t tester, handlers map[string]http.Handler, path string, request *admis
 	}
 	v := verdict{Allowed: response.Allowed, Warnings: response.Warnings, Took: took}
 	if response.Result != nil {
-		v.Code, v.Message = response.Result.Code, response.Result.Message
+		v.Code, v.Reason, v.Message = response.Result.Code, response.Result.Reason, response.Result.Message
 	}
 	if len(response.Patch) > 0 {
 		patch, err := jsonpatch.DecodePatch(response.Patch)

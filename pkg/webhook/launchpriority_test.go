@@ -1,10 +1,12 @@
 package webhook_test
 
 import (
+	"net/http"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/apis/features"
 )
@@ -39,13 +41,21 @@ func TestLaunchPriority(t *testing.T) {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 	})
-	t.Run("launchorder/8", func(t *testing.T) {
-		t.Parallel()
-		got := ask(t, handlers(features.Defaults()), podPath, creation("team", pod(`"name":"p"`, `{"name":"a"},{"name":"b","env":[{"name":"KRUISE_CONTAINER_PRIORITY","value":"abc"}]}`)))
-		if got.Allowed || !strings.Contains(got.Message, `container "b": KRUISE_CONTAINER_PRIORITY "abc"`) {
-			t.Errorf("got %+v", got)
-		}
-	})
+	for name, value := range map[string]string{
+		"launchorder/8 PF-LP-2": `"value":"abc"`, "1.2.3 above the range": `"value":"2147483648"`, "1.2.3 below the range": `"value":"-2147483648"`,
+		"1.2.3 a value from elsewhere": `"valueFrom":{"fieldRef":{"fieldPath":"metadata.name"}}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := ask(t, handlers(features.Defaults()), podPath, creation("team", pod(`"name":"p"`, `{"name":"a"},{"name":"b","env":[{"name":"KRUISE_CONTAINER_PRIORITY",`+value+`}]}`)))
+			if got.Allowed || got.Code != http.StatusBadRequest || got.Reason != metav1.StatusReasonBadRequest {
+				t.Errorf("got %+v, want a bad request", got)
+			}
+			if !strings.HasPrefix(got.Message, `container "b": KRUISE_CONTAINER_PRIORITY `) || !strings.HasSuffix(got.Message, ": want an integer from -2147483647 to 2147483647") {
+				t.Errorf("message %q", got.Message)
+			}
+		})
+	}
 	t.Run("launchorder/6", func(t *testing.T) {
 		t.Parallel()
 		got := ask(t, handlers(features.Defaults()), podPath, creation("team", pod(`"name":"p",`+ordered, `{"name":"a"}`)))

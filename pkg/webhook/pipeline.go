@@ -11,6 +11,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/rand"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
@@ -49,7 +50,7 @@ func (p *pipeline) handle(_ context.Context, req admission.Request) (admission.R
 	at := Situation{Namespace: req.Namespace, DryRun: req.DryRun != nil && *req.DryRun, Gates: p.Gates, Suffix: rand.String(launchorder.SuffixLength)}
 	out, missed, warnings, err := p.run(pod, at)
 	if err != nil {
-		return admission.Denied(err.Error()), missed
+		return refused(err), missed
 	}
 	if len(missed) > 0 && p.Strict {
 		return admission.Errored(http.StatusInternalServerError, errors.New(strings.Join(warnings, "; "))), missed
@@ -59,6 +60,14 @@ func (p *pipeline) handle(_ context.Context, req admission.Request) (admission.R
 		return admission.Errored(http.StatusInternalServerError, err), missed
 	}
 	return response.WithWarnings(warnings...), missed
+}
+
+// refused is the answer to a pod that asks for what cannot be. It is the request that is wrong, not the user's rights, so
+// the client sees a bad request and no "forbidden" (launchorder.md 1.2.3).
+func refused(err error) admission.Response {
+	response := admission.Errored(http.StatusBadRequest, err)
+	response.Result.Reason = metav1.StatusReasonBadRequest
+	return response
 }
 
 func isPodCreation(req admission.Request) bool {

@@ -2,7 +2,7 @@ package keys
 
 import "strings"
 
-// Keys of our own. They stand on the workload and are never copied to
+// Keys of our own. Those of a workload stand on it and are never copied to
 // revisions or pods.
 const (
 	// OwnPrefix is the prefix of every key that OpenKruise does not know.
@@ -20,6 +20,9 @@ const (
 	// the fields of v1alpha1's updateStrategy that v1beta1 has no place for
 	// while there is no rollingUpdate block, as JSON.
 	OnDeleteStrategyAnnotation = OwnPrefix + "v1alpha1-update-strategy"
+	// LaunchLevelAnnotation on a pod with a launch order is the priority that
+	// was released last, written only to wake the kubelet.
+	LaunchLevelAnnotation = OwnPrefix + "launch-priority-released"
 )
 
 // IsOwn says whether a key is one of ours and thus stays on the workload.

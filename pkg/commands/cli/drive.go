@@ -22,6 +22,11 @@ func (f *DriveFlags) Add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.mode, "mode", "", "Who drives when the leases of kruise-system may not be read: local (here) or delegate (whoever is there)")
 }
 
+// AddReleaseFlag adds --release-on-exit, for verbs that drive until something ends them (launchorder.md 7).
+func AddReleaseFlag(flags *pflag.FlagSet, release *bool) {
+	flags.BoolVar(release, "release-on-exit", true, "Open what is left of the pods' launch orders at the end, when nobody else drives; false leaves them to the next driver")
+}
+
 // LocalGates are the feature gates of a loop that runs on the operator's machine: there is no node daemon to rely on, so
 // an in-place update renews env from metadata only at the next restart (inplace.md 11).
 func LocalGates() features.Gates { return features.Defaults().With(features.KruiseDaemon, false) }

@@ -30,16 +30,18 @@ import (
 )
 
 type flags struct {
-	all    bool
-	drive  cli.DriveFlags
-	plain  bool
-	output string
+	all     bool
+	drive   cli.DriveFlags
+	release bool
+	plain   bool
+	output  string
 }
 
 type options struct {
 	namespace string // empty for all
 	gates     features.Gates
 	mode      cluster.Mode
+	release   bool
 	plain     bool
 	output    cli.Output
 }
@@ -67,6 +69,7 @@ func New(deps *cli.Deps) *cobra.Command {
 	}
 	cmd.Flags().BoolVarP(&f.all, "all-namespaces", "A", false, "Drive the workloads of all namespaces")
 	f.drive.Add(cmd.Flags())
+	cli.AddReleaseFlag(cmd.Flags(), &f.release)
 	cmd.Flags().StringVarP(&f.output, "output", "o", "", "Output format: jsonl, a line for each thing that happens")
 	cmd.Flags().BoolVar(&f.plain, "plain", false, "No colours on terminals")
 	return cmd
@@ -87,7 +90,7 @@ func (f *flags) toOptions(deps *cli.Deps, named bool) (*options, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := &options{gates: gates, mode: mode, plain: f.plain, output: output}
+	o := &options{gates: gates, mode: mode, release: f.release, plain: f.plain, output: output}
 	if !f.all {
 		o.namespace, err = deps.Namespace()
 	}
@@ -117,6 +120,7 @@ func (o *options) run(ctx context.Context, deps *cli.Deps) error {
 	go c.attend(attending)
 
 	session := deps.Session(client, o.gates, o.mode, c.hear)
+	session.KeepOrders = !o.release
 	if o.gates.Enabled(features.InPlaceWorkloadVerticalScaling) {
 		if session.Resize, err = client.ResizeMode(ctx); err != nil {
 			return err

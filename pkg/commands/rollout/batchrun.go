@@ -245,6 +245,7 @@ func (b *batched) wait(ctx context.Context, d batch.Decision) (bool, error) {
 		b.begun = b.begun || d.Step == batch.Hold
 		return false, nil
 	}
+	b.claim.Release()
 	r := b.voice.snapshot(b.s, cli.DriverOf(b.claim.Choice.Driver))
 	r.Done, r.Stopped, r.Detail = false, result.Why, result.Detail
 	if err := b.answer(b.deps, r); err != nil {
@@ -280,6 +281,7 @@ func (b *batched) end(why view.StopReason, detail string, code cli.Code) error {
 		b.voice.say(view.Line{Text: "next: " + b.s.command(b.deps, "undo"), Result: true},
 			view.Line{Text: "  or: " + b.s.command(b.deps, "resume"), Result: true})
 	}
+	b.claim.Release()
 	r := b.voice.snapshot(b.s, cli.DriverOf(b.claim.Choice.Driver))
 	r.Done, r.Stopped, r.Detail = false, why, detail
 	if err := b.answer(b.deps, r); err != nil {

@@ -21,7 +21,7 @@ type flags struct {
 	partition, maxUnavailable, maxSurge string
 	policy, paused                      string
 	timeout                             time.Duration
-	noWait                              bool
+	noWait, release                     bool
 	dryRun                              string
 	drive                               cli.DriveFlags
 	output                              string
@@ -39,6 +39,7 @@ func (f *flags) addRun(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.noWait, "no-wait", false, "Record what is wanted and leave the rest to whoever drives")
 	cli.AddDryRunFlag(flags, &f.dryRun)
 	f.drive.Add(flags)
+	cli.AddReleaseFlag(flags, &f.release)
 	flags.StringVarP(&f.output, "output", "o", "", "Output format: json, yaml, name, or jsonl: a line for each thing that happens")
 	flags.BoolVar(&f.plain, "plain", false, "No colours on terminals")
 }
@@ -63,6 +64,7 @@ type options struct {
 	dryRun  cluster.DryRun
 	gates   features.Gates
 	mode    cluster.Mode
+	release bool
 	output  cli.Output
 	plain   bool
 	// carryOn says that the verb carries a recorded run in batches on, batch how; nil is to its end.
@@ -84,7 +86,7 @@ func updateTypes() []string {
 
 // toOptions checks everything that can be checked without the cluster.
 func (f *flags) toOptions(t target, set func(flag string) bool) (*options, error) {
-	o := &options{target: t, timeout: f.timeout, noWait: f.noWait, plain: f.plain}
+	o := &options{target: t, timeout: f.timeout, noWait: f.noWait, release: f.release, plain: f.plain}
 	var err error
 	if o.intent, err = f.intent(set); err != nil {
 		return nil, err
@@ -105,6 +107,8 @@ func (f *flags) toOptions(t target, set func(flag string) bool) (*options, error
 		return nil, cli.Usagef("--timeout %s: want 0 or more, e.g. 10m", f.timeout)
 	case f.timeout > 0 && !waits:
 		return nil, cli.Usagef("--timeout %s: nothing is waited for with --no-wait or --dry-run", f.timeout)
+	case !f.release && !waits:
+		return nil, cli.Usagef("--release-on-exit=false: nothing is driven with --no-wait or --dry-run")
 	case o.noWait && o.dryRun != cluster.DryRunNone:
 		return nil, cli.Usagef("--no-wait and --dry-run exclude each other: a dry run never waits")
 	}

@@ -33,7 +33,7 @@ func TestEveryFlagShowsInTheOptions(t *testing.T) {
 	yes, no := true, false
 	gates := cli.LocalGates().With(features.CloneSetPartitionRollback, true)
 	plain := func(change func(*options)) *options {
-		o := &options{target: target{name: "web"}, dryRun: cluster.DryRunNone, gates: cli.LocalGates()}
+		o := &options{target: target{name: "web"}, dryRun: cluster.DryRunNone, gates: cli.LocalGates(), release: true}
 		change(o)
 		o.target.gates = o.gates
 		return o
@@ -59,6 +59,7 @@ func TestEveryFlagShowsInTheOptions(t *testing.T) {
 		"dry-run alone":        {[]string{"--dry-run"}, plain(func(o *options) { o.dryRun = cluster.DryRunClient })},
 		"dry-run by server":    {[]string{"--dry-run=server"}, plain(func(o *options) { o.dryRun = cluster.DryRunServer })},
 		"feature gates":        {[]string{"--feature-gates", "CloneSetPartitionRollback=true"}, plain(func(o *options) { o.gates = gates })},
+		"release-on-exit":      {[]string{"--release-on-exit=false"}, plain(func(o *options) { o.release = false })},
 		"mode":                 {[]string{"--mode", "local"}, plain(func(o *options) { o.mode = cluster.ModeLocal })},
 		"output":               {[]string{"-o", "name"}, plain(func(o *options) { o.output = cli.Name })},
 		"no colours":           {[]string{"--plain"}, plain(func(o *options) { o.plain = true })},

@@ -39,6 +39,7 @@ func (o *options) follow(ctx context.Context, deps *cli.Deps, s *subject, claim 
 		}
 	}
 	result := claim.Run(run, options)
+	claim.Release() // what it tells belongs before the answer
 	r := v.snapshot(s, cli.DriverOf(claim.Choice.Driver))
 	r.Done, r.Stopped, r.Detail = result.Reached, result.Why, result.Detail
 	if o.failed != "" && result.Reached {

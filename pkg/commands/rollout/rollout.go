@@ -201,6 +201,6 @@ func (s *subject) explain(err error) error {
 // session is how the verbs drive a subject.
 func (o *options) session(deps *cli.Deps, s *subject, voice *voice) *reconcile.Session {
 	session := deps.Session(s.client, o.gates, o.mode, voice.hear)
-	session.Resize = s.resize
+	session.Resize, session.KeepOrders = s.resize, !o.release
 	return session
 }

@@ -97,6 +97,11 @@ func waiting(reason, message string) func(*corev1.ContainerStatus) {
 	}
 }
 
+// held is a container of pod web whose key the kubelet has not found.
+func held(s *corev1.ContainerStatus) {
+	waiting("CreateContainerConfigError", "couldn't find key p_-1 in ConfigMap default/web-barrier")(s)
+}
+
 func restarts(policy corev1.RestartPolicy) func(*corev1.Pod) {
 	return func(p *corev1.Pod) { p.Spec.RestartPolicy = policy }
 }

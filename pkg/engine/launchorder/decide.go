@@ -3,6 +3,7 @@ package launchorder
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -114,21 +115,14 @@ func refOf(barrier *corev1.ConfigMap) plan.Ref {
 	return plan.Ref{Kind: plan.ConfigMapKind, Namespace: barrier.Namespace, Name: barrier.Name, UID: barrier.UID}
 }
 
-// open adds the keys that are wanted and not there. With the last one the pod is marked as completed, without waiting for
-// its containers.
+// open adds the keys that are wanted and not there, then marks the pod. With the last key it is marked as completed, without
+// waiting for its containers.
 func (out *Output) open(w *World, want []string) {
 	missing := slices.DeleteFunc(slices.Clone(want), func(key string) bool {
 		_, there := w.Barrier.Data[key]
 		return there
 	})
-	var mark *plan.Action
-	closed := func(l Level) bool { return !l.Open && !slices.Contains(want, l.Key) }
-	if !out.Completed && !slices.ContainsFunc(out.Levels, closed) {
-		change := &plan.PodChange{}
-		change.Meta.Annotate(keys.LaunchCompletedAnnotation, opened)
-		mark = &plan.Action{Verb: plan.Patch, Change: change, Why: "all levels of its launch order are open",
-			On: plan.Ref{Kind: plan.PodKind, Namespace: w.Pod.Namespace, Name: w.Pod.Name, UID: w.Pod.UID}}
-	}
+	mark := out.mark(w, want)
 	if len(missing) == 0 {
 		if mark != nil {
 			out.Add(StageOpen, *mark)
@@ -137,6 +131,34 @@ func (out *Output) open(w *World, want []string) {
 	}
 	out.Add(StageOpen, plan.Action{Verb: plan.Patch, On: refOf(w.Barrier), Change: &Opening{Keys: missing},
 		Done: out.released(missing), Why: out.whyOpen(w, missing), Then: mark})
+}
+
+// mark says on the pod how far it is once it has the keys that are wanted: that all levels are open, or which was released
+// last. The second wakes the kubelet, which looks at a pod again when its annotations change and not when its ConfigMap
+// does; a container that it could not create would wait 10 s and more for the next try. It is written once for each level
+// with such a container, and not while all levels are opened at once.
+func (out *Output) mark(w *World, want []string) *plan.Action {
+	if out.Completed {
+		return nil
+	}
+	change := &plan.PodChange{}
+	action := &plan.Action{Verb: plan.Patch, Change: change,
+		On: plan.Ref{Kind: plan.PodKind, Namespace: w.Pod.Namespace, Name: w.Pod.Name, UID: w.Pod.UID}}
+	closed := func(l Level) bool { return !l.Open && !slices.Contains(want, l.Key) }
+	if !slices.ContainsFunc(out.Levels, closed) {
+		change.Meta.Annotate(keys.LaunchCompletedAnnotation, opened)
+		action.Why = "all levels of its launch order are open"
+		return action
+	}
+	l := out.level(want[len(want)-1])
+	held := slices.ContainsFunc(l.Containers, func(c Container) bool { return c.Held })
+	priority := strconv.FormatInt(l.Priority, 10)
+	if w.Release || !held || w.Pod.Annotations[keys.LaunchLevelAnnotation] == priority {
+		return nil
+	}
+	change.Meta.Annotate(keys.LaunchLevelAnnotation, priority)
+	action.Why = fmt.Sprintf("the kubelet tries again to create the containers of priority %s", priority)
+	return action
 }
 
 // released is the event of levels that are opened; a key that is put back is none.

@@ -43,6 +43,7 @@ func does(t *testing.T, p *plan.Plan) []string {
 const (
 	open     = `patch ConfigMap web-barrier barrier-uid {"data":{%s}}`
 	mark     = `patch Pod web web-uid {"metadata":{"annotations":{"apps.kruise.io/container-launch-priority-completed":"true"}}}`
+	wake     = `patch Pod web web-uid {"metadata":{"annotations":{"kubectl-kruise.github.io/launch-priority-released":"%d"}}}`
 	makeIt   = `create ConfigMap web-barrier`
 	removeIt = `delete ConfigMap web-barrier barrier-uid`
 )
@@ -74,6 +75,12 @@ func TestDecide(t *testing.T) {
 	t.Parallel()
 	two := func(edits ...func(*corev1.Pod)) *corev1.Pod {
 		return pod(append([]func(*corev1.Pod){at("first", 0), at("second", -1)}, edits...)...)
+	}
+	three := func(first, second, third func(*corev1.ContainerStatus), edits ...func(*corev1.Pod)) *corev1.Pod {
+		return pod(append(edits, at("a", 0, first), at("b", -1, second), at("c", -2, third))...)
+	}
+	released := func(priority string) func(*corev1.Pod) {
+		return annotation(keys.LaunchLevelAnnotation, priority)
 	}
 	foreign := configMap("")
 	foreign.Data = map[string]string{"app.conf": "x", "p_0": "true"}
@@ -123,6 +130,13 @@ func TestDecide(t *testing.T) {
 		{"a pod that is being deleted", two(deleted), nil, false, nil, true},
 		{"a finished pod", two(finished), nil, false, nil, true},
 		{"a ConfigMap of somebody else's is left alone", two(), foreign, false, nil, false},
+		{"a level that the kubelet has tried wakes it", three(ready, held, held), configMap("web-uid", "p_0"), false, []string{opens("p_-1"), fmt.Sprintf(wake, -1)}, false},
+		{"a level that nobody has tried wakes nobody", three(ready, running, held), configMap("web-uid", "p_0"), false, []string{opens("p_-1")}, false},
+		{"the kubelet was quicker than the first key", three(held, held, held), configMap("web-uid", "p_0"), false, []string{fmt.Sprintf(wake, 0)}, false},
+		{"the driver died before it woke the kubelet", three(ready, held, held, released("0")), configMap("web-uid", "p_0", "p_-1"), false, []string{fmt.Sprintf(wake, -1)}, false},
+		{"T8 the kubelet is woken once", three(ready, held, held, released("-1")), configMap("web-uid", "p_0", "p_-1"), false, nil, false},
+		{"the last level's mark wakes the kubelet", three(ready, ready, held, released("-1")), configMap("web-uid", "p_0", "p_-1"), false, []string{opens("p_-2"), mark}, false},
+		{"7 release wakes the kubelet at the end alone", three(ready, held, held), configMap("web-uid", "p_0"), true, []string{opens("p_-1")}, false},
 		{"7 release opens the next level", six(""), configMap("web-uid", "p_5"), true, []string{opens("p_3")}, false},
 		{"7 release opens the last level", six(""), configMap("web-uid", "p_5", "p_3", "p_0"), true, []string{opens("p_-1"), mark}, false},
 		{"7 release makes the barrier", two(), nil, true, []string{makeIt}, false},

@@ -50,7 +50,8 @@ func (e *InvalidError) Error() string {
 // unchanged.
 //
 // It may be called again on its own result, also after more containers were added. A barrier variable that the pod brings
-// along, from a pod that it was copied from, is replaced, and that one's mark of completion dropped (launchorder.md 1.6).
+// along, from a pod that it was copied from, is replaced, and that one's marks of how far it came are dropped (launchorder.md
+// 1.6).
 func Mutate(pod *corev1.Pod, o Options) (changed bool, warnings []string, err error) {
 	priorities, warnings, err := prioritiesOf(pod)
 	if err != nil || priorities == nil {
@@ -72,9 +73,11 @@ func Mutate(pod *corev1.Pod, o Options) (changed bool, warnings []string, err er
 		c := &pod.Spec.Containers[i]
 		c.Env = withBarrier(c.Env, barrierEnv(name, priorities[i]))
 	}
-	if _, old := pod.Annotations[keys.LaunchCompletedAnnotation]; old {
-		pod.Annotations = maps.Clone(pod.Annotations)
-		delete(pod.Annotations, keys.LaunchCompletedAnnotation)
+	for _, mark := range []string{keys.LaunchCompletedAnnotation, keys.LaunchLevelAnnotation} {
+		if _, old := pod.Annotations[mark]; old {
+			pod.Annotations = maps.Clone(pod.Annotations)
+			delete(pod.Annotations, mark)
+		}
 	}
 	return true, warnings, nil
 }

@@ -139,7 +139,7 @@ func TestTheBarrierIsRequired(t *testing.T) {
 
 func TestACopiedPodIsNotTakenForACompletedOne(t *testing.T) {
 	t.Parallel()
-	p := pod(ordered, completes, ctr("a"), ctr("b"))
+	p := pod(ordered, completes, annotation(keys.LaunchLevelAnnotation, "0"), ctr("a"), ctr("b"))
 	original := p.Annotations
 	if _, _, err := Mutate(p, Options{}); err != nil {
 		t.Fatal(err)
@@ -147,7 +147,7 @@ func TestACopiedPodIsNotTakenForACompletedOne(t *testing.T) {
 	if diff := cmp.Diff(map[string]string{keys.LaunchPriorityAnnotation: "Ordered"}, p.Annotations); diff != "" {
 		t.Error(diff)
 	}
-	if len(original) != 2 {
+	if len(original) != 3 {
 		t.Error("the annotations of the original were changed")
 	}
 }

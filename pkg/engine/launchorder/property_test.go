@@ -1,6 +1,7 @@
 package launchorder
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"testing"
@@ -112,6 +113,9 @@ func (l *lane) kubelet() {
 		}
 		k, waits := key(c)
 		if waits && (l.barrier == nil || ownerOf(l.pod, l.barrier) != ours || l.barrier.Data[k] == "") {
+			if statusOf(l.pod, c.Name) == nil {
+				l.set(c.Name, held)
+			}
 			continue
 		}
 		if above := l.unready(c); len(above) > 0 && !l.started[c.Name] && !l.troubled {
@@ -297,6 +301,46 @@ func TestAReleasedPodIsNotLeftHanging(t *testing.T) {
 			if k, waits := key(&l.pod.Spec.Containers[i]); waits && (l.barrier == nil || l.barrier.Data[k] != opened) {
 				t.Fatalf("%s is left hanging", l.pod.Spec.Containers[i].Name)
 			}
+		}
+	})
+}
+
+// TestTheKubeletIsWokenForEveryLevel has a kubelet that looks at the pod when it comes and when its annotations change, and
+// never tries again by itself.
+func TestTheKubeletIsWokenForEveryLevel(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		l := newLane(t)
+		var known map[string]string
+		looked := false
+		look := func() {
+			if !looked || !maps.Equal(known, l.pod.Annotations) {
+				known, looked = maps.Clone(l.pod.Annotations), true
+				l.kubelet()
+			}
+		}
+		plans := func() {
+			l.look()
+			l.act()
+		}
+		steps := map[string]func(){"plan": plans, "kubelet": look, "ready": l.up}
+		for range rapid.IntRange(0, 20).Draw(t, "steps") {
+			steps[rapid.SampledFrom([]string{"plan", "kubelet", "ready"}).Draw(t, "step")]()
+		}
+		writes := 0
+		for range 2 * (len(l.pod.Spec.Containers) + 3) {
+			look()
+			l.up()
+			l.look()
+			writes = l.act()
+		}
+		for i := range l.pod.Spec.Containers {
+			if c := l.pod.Spec.Containers[i].Name; !l.started[c] {
+				t.Fatalf("%s waits for the kubelet to try again", c)
+			}
+		}
+		if writes > 0 {
+			t.Fatal("T8: written again and again")
 		}
 	})
 }
