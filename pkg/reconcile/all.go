@@ -80,9 +80,8 @@ func (s *Session) all(ctx context.Context, held *cluster.Held, namespace string,
 		return err
 	}
 	l := &loop{
-		session: s, namespace: namespace, hosted: held == nil, watch: watch, slots: make(chan struct{}, atATime),
-		teller: newTeller(s.Tell), events: cluster.NewRecorder(s.API, s.Now),
-		runners: map[types.UID]*runner{}, dirty: map[types.UID]*sight{}, signal: make(chan struct{}, 1), stop: cancel,
+		session: s, namespace: namespace, hosted: held == nil, watch: watch, roster: newRoster[*sight](),
+		teller: newTeller(s.Tell), events: cluster.NewRecorder(s.API, s.Now), stop: cancel,
 	}
 	defer l.teller.drain()
 	defer flush(l.events)
@@ -97,9 +96,10 @@ func (s *Session) all(ctx context.Context, held *cluster.Held, namespace string,
 	if err := watch.Synced(ctx); err != nil {
 		return ignoreEnd(ctx, err)
 	}
+	mirrors := pool{}
 	for _, kind := range kinds {
 		var v *sight
-		v, err := s.sightOfAll(kind.Kind, namespace, func(uid types.UID) { l.mark(v, uid) }, func(err error) {
+		v, err := s.sightOfAll(kind.Kind, namespace, mirrors, func(uid types.UID) { l.roster.mark(uid, v) }, func(err error) {
 			l.teller.trouble(view.Head{At: s.Now(), Subject: view.Subject{Kind: kind.Kind.GroupKind.Kind, Namespace: namespace}}, err)
 		})
 		if err != nil {
@@ -107,6 +107,8 @@ func (s *Session) all(ctx context.Context, held *cluster.Held, namespace string,
 		}
 		l.served = append(l.served, kind)
 		l.sights = append(l.sights, v)
+	}
+	for _, v := range l.sights { // each hears of everything from the first list on
 		workers.Go(func() {
 			if err := v.run(background); err != nil {
 				cancel(&stopError{why: view.StopFailed, err: err})
@@ -140,31 +142,9 @@ type loop struct {
 	watch  *cluster.DriverWatch
 	teller *teller
 	events *cluster.Recorder
-	slots  chan struct{}
 	stop   context.CancelCauseFunc
-
-	mu      sync.Mutex
-	dirty   map[types.UID]*sight
-	signal  chan struct{}
-	runners map[types.UID]*runner
-}
-
-// mark says that something changed about a subject. It is called with a mirror locked and never waits.
-func (l *loop) mark(v *sight, uid types.UID) {
-	l.mu.Lock()
-	r := l.runners[uid]
-	if r == nil {
-		l.dirty[uid] = v
-	}
-	l.mu.Unlock()
-	if r != nil {
-		r.poke()
-		return
-	}
-	select {
-	case l.signal <- struct{}{}:
-	default:
-	}
+	// roster has the subjects with the sight that shows them.
+	roster *roster[*sight]
 }
 
 // run starts a runner for each subject that turns up, until the context ends, and waits for them.
@@ -183,7 +163,7 @@ func (l *loop) run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-l.signal:
+		case <-l.roster.signal:
 		case <-l.watch.Changed():
 			l.leases()
 		}
@@ -198,48 +178,23 @@ func (l *loop) leases() {
 		l.stop(&stopError{why: view.StopDriver, err: fmt.Errorf("%s (lease %s) drives from now on", other.Holder, other.Lease)})
 		return
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, r := range l.runners {
-		r.poke()
-	}
+	l.roster.pokeAll()
 }
 
-// fresh makes runners for the marked subjects that have none: two for one subject would be two drivers.
 func (l *loop) fresh() []*runner {
-	l.mu.Lock()
-	dirty := l.dirty
-	l.dirty = map[types.UID]*sight{}
-	l.mu.Unlock()
-	var list []*runner
-	for uid, v := range dirty {
-		subject := v.subjects.Get(uid)
-		if subject == nil {
-			continue
+	return l.roster.fresh(func(uid types.UID, v *sight) *runner {
+		subject, i := v.subjects.Get(uid), slices.Index(l.sights, v)
+		if subject == nil || i < 0 {
+			return nil
 		}
-		for i, kind := range l.served {
-			if l.sights[i] != v {
-				continue
-			}
-			t := Target{Served: kind, Namespace: subject.GetNamespace(), Name: subject.GetName()}
-			list = append(list, l.session.runner(t, uid, v, l.teller, l.events))
-		}
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return slices.DeleteFunc(list, func(r *runner) bool {
-		if there := l.runners[r.uid]; there != nil { // marked again before its runner was known
-			there.poke()
-			return true
-		}
-		l.runners[r.uid] = r
-		return false
+		t := Target{Served: l.served[i], Namespace: subject.GetNamespace(), Name: subject.GetName()}
+		return l.session.runner(t, uid, v, l.teller, l.events)
 	})
 }
 
 // look is the life of one runner: it ends with its subject or with the context.
 func (l *loop) look(ctx context.Context, r *runner) {
-	defer l.forget(r)
+	defer l.roster.forget(r)
 	var other cluster.Driver
 	told := false
 	for {
@@ -259,7 +214,7 @@ func (l *loop) look(ctx context.Context, r *runner) {
 			until = holding.Until
 			gone = r.sight.subjects.Get(r.uid) == nil
 		} else {
-			until, gone = l.turn(ctx, r)
+			until, gone = l.roster.turn(ctx, r)
 		}
 		if gone {
 			r.teller.tell(view.Stopped{Head: r.head(), Why: view.StopGone, Detail: "it was deleted"})
@@ -269,29 +224,4 @@ func (l *loop) look(ctx context.Context, r *runner) {
 			return
 		}
 	}
-}
-
-// turn is one look at a subject, when a slot is free.
-func (l *loop) turn(ctx context.Context, r *runner) (until time.Time, gone bool) {
-	select {
-	case l.slots <- struct{}{}:
-	case <-ctx.Done():
-		return time.Time{}, false
-	}
-	defer func() { <-l.slots }()
-	seen := r.look(ctx)
-	if ctx.Err() != nil {
-		return time.Time{}, false
-	}
-	r.tell(seen)
-	if seen.gone {
-		return time.Time{}, true
-	}
-	return r.act(ctx, seen), false
-}
-
-func (l *loop) forget(r *runner) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	delete(l.runners, r.uid)
 }

@@ -17,21 +17,21 @@ func TestLoopHasOneRunnerForEachSubject(t *testing.T) {
 	set := &v1beta1.CloneSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "web", ResourceVersion: "1"}}
 	s := &Session{API: clustertest.New(), Now: time.Now, Random: func() uint64 { return 1 }}
 	kind := CloneSet()
-	v, err := s.sightOfAll(kind, "shop", func(types.UID) {}, nil)
+	v, err := s.sightOfAll(kind, "shop", pool{}, func(types.UID) {}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	v.mirrors.Wrote(kind.GroupKind, set)
-	l := &loop{session: s, teller: newTeller(nil), events: cluster.NewRecorder(s.API, s.Now), signal: make(chan struct{}, 1),
-		served: []Served{{Kind: kind}}, sights: []*sight{v}, dirty: map[types.UID]*sight{}, runners: map[types.UID]*runner{}}
+	l := &loop{session: s, teller: newTeller(nil), events: cluster.NewRecorder(s.API, s.Now), roster: newRoster[*sight](),
+		served: []Served{{Kind: kind}}, sights: []*sight{v}}
 
-	l.mark(v, set.UID)
+	l.roster.mark(set.UID, v)
 	first := l.fresh()
 	if len(first) != 1 {
 		t.Fatalf("%d runners for a marked subject, want 1", len(first))
 	}
 	first[0].calm()
-	l.dirty[set.UID] = v // as a mark does that comes before the runner is known
+	l.roster.dirty[set.UID] = v // as a mark does that comes before the runner is known
 	if again := l.fresh(); len(again) != 0 {
 		t.Errorf("%d more runners for a subject that has one", len(again))
 	}

@@ -181,6 +181,9 @@ func loopOpensLevels(t *testing.T, set *v1beta1.CloneSet, want string) {
 	if diff := cmp.Diff(map[string]int{want: 3, "first, second, third": 1}, b.order()); diff != "" {
 		t.Error(diff)
 	}
+	if n := b.server.Watched(plan.PodKind); n != 1 {
+		t.Errorf("the loop watches pods %d times", n)
+	}
 	writes := b.server.Writes()
 	time.Sleep(5 * time.Second)
 	if more := b.server.Writes() - writes; more > 4 { // the Lease

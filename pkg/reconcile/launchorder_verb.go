@@ -29,14 +29,9 @@ type launch struct {
 	sight   *sight
 	teller  *teller
 	events  *cluster.Recorder
-	slots   chan struct{}
+	roster  *roster[struct{}]
 	// lost ends when another drives.
 	lost context.Context
-
-	mu      sync.Mutex
-	dirty   map[types.UID]bool
-	runners map[types.UID]*runner
-	signal  chan struct{}
 }
 
 // launchOf prepares it for the pods that a sight shows; nil for a workload without pods of its own. What goes wrong is told
@@ -52,11 +47,9 @@ func (s *Session) launchOf(t Target, of *sight, tell *teller, events *cluster.Re
 		return nil, err
 	}
 	return &launch{
-		session: s, sight: v, events: events, slots: make(chan struct{}, atATime), signal: make(chan struct{}, 1),
-		target:  Target{Served: Served{Kind: kind, APIVersion: corev1.SchemeGroupVersion.String()}, Namespace: t.Namespace},
-		teller:  newTeller(failuresOf(s.head(t).Subject, tell)),
-		dirty:   map[types.UID]bool{},
-		runners: map[types.UID]*runner{},
+		session: s, sight: v, events: events, roster: newRoster[struct{}](),
+		target: Target{Served: Served{Kind: kind, APIVersion: corev1.SchemeGroupVersion.String()}, Namespace: t.Namespace},
+		teller: newTeller(failuresOf(s.head(t).Subject, tell)),
 	}, nil
 }
 
@@ -113,22 +106,8 @@ func (l *launch) mark(old, now plan.Object) {
 	if now == nil {
 		now = old
 	}
-	if !hasLaunchOrder(now) {
-		return
-	}
-	l.mu.Lock()
-	r := l.runners[now.GetUID()]
-	if r == nil {
-		l.dirty[now.GetUID()] = true
-	}
-	l.mu.Unlock()
-	if r != nil {
-		r.poke()
-		return
-	}
-	select {
-	case l.signal <- struct{}{}:
-	default:
+	if hasLaunchOrder(now) {
+		l.roster.mark(now.GetUID(), struct{}{})
 	}
 }
 
@@ -147,56 +126,29 @@ func (l *launch) run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-l.signal:
+		case <-l.roster.signal:
 		}
 	}
 }
 
 func (l *launch) fresh() []*runner {
-	l.mu.Lock()
-	dirty := l.dirty
-	l.dirty = map[types.UID]bool{}
-	l.mu.Unlock()
-	var list []*runner
-	for uid := range dirty {
+	return l.roster.fresh(func(uid types.UID, _ struct{}) *runner {
 		pod := l.sight.subjects.Get(uid)
 		if pod == nil {
-			continue
+			return nil
 		}
 		t := l.target
 		t.Name = pod.GetName()
-		r := l.session.runner(t, uid, l.sight, l.teller, l.events)
-		l.mu.Lock()
-		if l.runners[uid] == nil {
-			l.runners[uid] = r
-			list = append(list, r)
-		}
-		l.mu.Unlock()
-	}
-	return list
+		return l.session.runner(t, uid, l.sight, l.teller, l.events)
+	})
 }
 
 // attend looks after one pod until it is gone.
 func (l *launch) attend(ctx context.Context, r *runner) {
-	defer func() {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		delete(l.runners, r.uid)
-	}()
-	for ctx.Err() == nil {
-		select {
-		case l.slots <- struct{}{}:
-		case <-ctx.Done():
-			return
-		}
-		seen := r.look(ctx)
-		var until time.Time
-		if !seen.gone && ctx.Err() == nil {
-			r.tell(seen)
-			until = r.act(ctx, seen)
-		}
-		<-l.slots
-		if seen.gone || !r.rest(ctx, until) {
+	defer l.roster.forget(r)
+	for {
+		until, gone := l.roster.turn(ctx, r)
+		if gone || ctx.Err() != nil || !r.rest(ctx, until) {
 			return
 		}
 	}

@@ -73,11 +73,38 @@ func (s *Session) sightOf(t Target, object plan.Object, changed func(types.UID),
 	return v, nil
 }
 
-// sightOfAll sees all subjects of a kind in a namespace, or everywhere when it is empty.
-func (s *Session) sightOfAll(kind *Kind, namespace string, changed func(types.UID), trouble func(error)) (*sight, error) {
+// pool shares the mirrors of a loop for all: two kinds may look at the same objects, as parts of the one and as the other.
+type pool map[schema.GroupKind]*shared
+
+// shared is a mirror with everybody who hears of its changes.
+type shared struct {
+	mirror *cluster.Mirror
+	hear   []func(old, now plan.Object)
+}
+
+// mirror gives the mirror of all objects of a kind in a namespace, which the sight runs if it is new. Nothing may run before
+// all sights have theirs.
+func (p pool) mirror(v *sight, kind schema.GroupKind, namespace string, changed func(old, now plan.Object), trouble func(error)) (*cluster.Mirror, error) {
+	if there := p[kind]; there != nil {
+		there.hear = append(there.hear, changed)
+		v.mirrors = append(v.mirrors, there.mirror)
+		return there.mirror, nil
+	}
+	s := &shared{hear: []func(old, now plan.Object){changed}}
+	p[kind] = s
+	err := v.add(&s.mirror, cluster.MirrorOptions{Kind: kind, Scope: cluster.Scope{Namespace: namespace}, Trouble: trouble, Changed: func(old, now plan.Object) {
+		for _, hear := range s.hear {
+			hear(old, now)
+		}
+	}})
+	return s.mirror, err
+}
+
+// sightOfAll sees all subjects of a kind in a namespace, or everywhere when it is empty, with mirrors of the pool.
+func (s *Session) sightOfAll(kind *Kind, namespace string, mirrors pool, changed func(types.UID), trouble func(error)) (*sight, error) {
 	v := &sight{api: s.API, kind: kind, parts: map[schema.GroupKind]*cluster.Mirror{}}
-	scope := cluster.Scope{Namespace: namespace}
-	err := v.add(&v.subjects, cluster.MirrorOptions{Kind: kind.GroupKind, Scope: scope, Trouble: trouble, Changed: func(old, now plan.Object) {
+	var err error
+	v.subjects, err = mirrors.mirror(v, kind.GroupKind, namespace, func(old, now plan.Object) {
 		gone := now == nil
 		if gone {
 			now = old
@@ -89,7 +116,7 @@ func (s *Session) sightOfAll(kind *Kind, namespace string, changed func(types.UI
 		if gone {
 			v.forget(now.GetUID())
 		}
-	}})
+	}, trouble)
 	for _, part := range kind.Parts {
 		if err != nil {
 			return nil, err
@@ -100,13 +127,11 @@ func (s *Session) sightOfAll(kind *Kind, namespace string, changed func(types.UI
 			}
 			continue
 		}
-		var m *cluster.Mirror
-		err = v.add(&m, cluster.MirrorOptions{Kind: part.GroupKind, Scope: scope, Trouble: trouble, Changed: func(old, now plan.Object) {
+		v.parts[part.GroupKind], err = mirrors.mirror(v, part.GroupKind, namespace, func(old, now plan.Object) {
 			for _, owner := range ownerOf(old, now) {
 				changed(owner)
 			}
-		}})
-		v.parts[part.GroupKind] = m
+		}, trouble)
 	}
 	return v, err
 }

@@ -41,6 +41,7 @@ type Server struct {
 	watches []*stream
 	log     []change
 	writes  int
+	watched map[schema.GroupKind]int
 }
 
 type key struct {
@@ -57,7 +58,7 @@ type change struct {
 
 // New makes a server with these objects.
 func New(objects ...plan.Object) *Server {
-	s := &Server{objects: map[key]plan.Object{}, version: 1}
+	s := &Server{objects: map[key]plan.Object{}, version: 1, watched: map[schema.GroupKind]int{}}
 	for _, obj := range objects {
 		s.Put(obj)
 	}
@@ -231,8 +232,16 @@ func (s *Server) Watch(ctx context.Context, kind schema.GroupKind, scope cluster
 		}
 	}
 	s.watches = append(s.watches, w)
+	s.watched[kind]++
 	context.AfterFunc(ctx, w.Stop)
 	return w, nil
+}
+
+// Watched is how many watches of a kind were asked for.
+func (s *Server) Watched(kind schema.GroupKind) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.watched[kind]
 }
 
 // Hub implements cluster.Source: objects are stored in the planners' version.
