@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -164,7 +165,10 @@ func (s *site) servesBoth() {
 				return false, "it changes"
 			}
 			hub := v1alpha1.CloneSetToHub(a)
-			diff := cmp.Diff(b.Spec, hub.Spec) + cmp.Diff(b.Labels, hub.Labels) + cmp.Diff(b.Annotations, hub.Annotations)
+			for _, labels := range []map[string]string{b.Labels, hub.Labels} {
+				delete(labels, "apps.kruise.io/cloneset-scaling-exclude-preparing-delete") // says the same as the field
+			}
+			diff := cmp.Diff(b.Spec, hub.Spec) + cmp.Diff(b.Labels, hub.Labels, cmpopts.EquateEmpty()) + cmp.Diff(b.Annotations, hub.Annotations)
 			return diff == "", diff
 		})
 		s.writesBack(name)

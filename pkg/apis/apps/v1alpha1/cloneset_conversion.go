@@ -19,9 +19,10 @@ import (
 //	update strategy fields of OnDelete keys.OnDeleteStrategyAnnotation
 //
 // Two spellings of one meaning come back as the common one: an empty or
-// unknown type as its default, an inPlaceUpdateStrategy without content as
-// none, a parallelism such as "5" in quotes as the number, and pre-download
-// values of v1alpha1 fields as annotations.
+// unknown type as its default, a parallelism such as "5" in quotes as the
+// number, and pre-download values of v1alpha1 fields as annotations. An
+// inPlaceUpdateStrategy without content stays one, which OpenKruise drops: a
+// write of the status through v1alpha1 would change the spec.
 
 // CloneSetToHub converts to v1beta1. The result shares no memory with its
 // argument.

@@ -195,6 +195,10 @@ func TestCloneSetFromHub(t *testing.T) {
 			keys.ImagePreDownloadParallelismAnnotation:         "4",
 			keys.ImagePreDownloadMinUpdatedReadyPodsAnnotation: "007",
 		}, alphaStrategy{Type: "InPlaceOnly", InPlaceUpdateStrategy: &hubInPlace{GracePeriodSeconds: 3}}),
+	}, {
+		name: "cloneset.md 3/down/3: an in-place strategy without content stays (ours), so that a write through v1alpha1 changes nothing",
+		in:   hubSet(nil, nil, reuse, rolling(hubRolling{PodUpdatePolicy: "InPlaceOnly", InPlaceUpdateStrategy: &hubInPlace{}})),
+		want: alphaSet(nil, nil, alphaStrategy{Type: "InPlaceOnly", InPlaceUpdateStrategy: &hubInPlace{}}),
 	}} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

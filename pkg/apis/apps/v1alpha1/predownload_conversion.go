@@ -44,7 +44,7 @@ func inPlaceFromHub(in *v1beta1.InPlaceUpdateStrategy, annotations *map[string]s
 	writeParallelism(annotations, values.ImagePreDownloadParallelism)
 	writeInt32(annotations, keys.ImagePreDownloadTimeoutSecondsAnnotation, values.ImagePreDownloadTimeoutSeconds)
 	writeInt32(annotations, keys.ImagePreDownloadMinUpdatedReadyPodsAnnotation, values.ImagePreDownloadMinUpdatedReadyPods)
-	if values == (v1beta1.InPlaceUpdateStrategy{}) {
+	if in == nil {
 		return nil
 	}
 	return &v1beta1.InPlaceUpdateStrategy{GracePeriodSeconds: values.GracePeriodSeconds}

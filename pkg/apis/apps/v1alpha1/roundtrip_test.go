@@ -50,7 +50,7 @@ func TestAlphaRoundTrip(t *testing.T) {
 }
 
 // plainHub brings spellings of one meaning together: what defaults would fill
-// in, an in-place strategy without content, and metadata that repeats fields.
+// in, and metadata that repeats fields.
 func plainHub(in *v1beta1.CloneSet) *v1beta1.CloneSet {
 	out := in.DeepCopy()
 	v1beta1.SetCloneSetDefaults(out)
@@ -84,7 +84,7 @@ func plainAlpha(in *v1alpha1.CloneSet) *v1alpha1.CloneSet {
 }
 
 func plainInPlace(in *v1beta1.InPlaceUpdateStrategy) *v1beta1.InPlaceUpdateStrategy {
-	if in == nil || *in == (v1beta1.InPlaceUpdateStrategy{}) {
+	if in == nil {
 		return nil
 	}
 	out := in.DeepCopy()
