@@ -7,6 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-kruise/kubectl-kruise/pkg/apis/keys"
 )
 
 // elsewhere is an install namespace of somebody's choice.
@@ -104,8 +106,8 @@ func (s *site) resizes() {
 	s.kubectl("delete", "cloneset", "sized", "-n", shop)
 }
 
-// refusesWithoutManagers takes the only manager away under the failure policy Fail: nothing new comes up, but for the
-// manager itself.
+// refusesWithoutManagers takes the only manager away under the failure policy Fail: no pod comes up that its admission would
+// have changed. Others do, and so does the manager itself.
 func (s *site) refusesWithoutManagers() {
 	s.Helper()
 	s.kubectl("scale", "deployment/kruise-controller-manager", "-n", elsewhere, "--replicas=0")
@@ -113,10 +115,15 @@ func (s *site) refusesWithoutManagers() {
 		list, err := s.client.CoreV1().Pods(elsewhere).List(s.Context(), metav1.ListOptions{LabelSelector: "control-plane=controller-manager"})
 		return err == nil && len(list.Items) == 0, fmt.Sprint(err)
 	})
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "refused"}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "app", Image: "lab/app:1"}}}}
-	if _, err := s.client.CoreV1().Pods(shop).Create(s.Context(), pod, metav1.CreateOptions{}); !apierrors.IsInternalError(err) || !strings.Contains(err.Error(), "mpod.kb.io") {
-		s.Errorf("a pod under the failure policy Fail without managers: %v", err)
+	ordered := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "refused", Annotations: map[string]string{keys.LaunchPriorityAnnotation: keys.LaunchPriorityOrdered}},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "app", Image: "lab/app:1"}, {Name: "log", Image: "lab/app:1"}}},
 	}
+	if _, err := s.client.CoreV1().Pods(shop).Create(s.Context(), ordered, metav1.CreateOptions{}); !apierrors.IsInternalError(err) || !strings.Contains(err.Error(), "mpod.kb.io") {
+		s.Errorf("a pod with a launch order under the failure policy Fail without managers: %v", err)
+	}
+	s.applyIn(shop, fmt.Sprintf(loosePod, "plain")) // it does not concern the webhook
+	s.kubectl("delete", "pod", "plain", "-n", shop)
 	if out, code := s.try("", "kruise", "check"); code != 1 {
 		s.Errorf("check without managers: exit code %d\n%s", code, out)
 	}

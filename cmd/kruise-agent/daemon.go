@@ -2,6 +2,8 @@ package main
 
 import (
 	"log/slog"
+	"os"
+	"runtime/debug"
 
 	"github.com/spf13/cobra"
 
@@ -16,6 +18,9 @@ func daemonCommand(logger *slog.Logger) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if _, err := features.Parse(gates); err != nil {
 				return &usageError{err}
+			}
+			if os.Getenv("GOGC") == "" {
+				debug.SetGCPercent(50) // one stands on every node, where memory is dearer than processor time
 			}
 			logger.Info("daemon", "version", buildVersion())
 			return serve(cmd.Context(), address, newHealth().handler())

@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"syscall"
 
 	"github.com/go-logr/logr"
@@ -30,9 +29,6 @@ func (e *usageError) Unwrap() error { return e.err }
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(50) // the heap is small beside the program; a smaller process costs little processor time
-	}
 	os.Exit(run(ctx, os.Args[1:]))
 }
 

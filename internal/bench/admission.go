@@ -22,6 +22,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/apis/keys"
+	"github.com/kubectl-kruise/kubectl-kruise/pkg/install"
 )
 
 const (
@@ -169,20 +170,11 @@ func (l *lab) host(ctx context.Context, namespace string) (*exec.Cmd, func(), er
 		return nil, nil, err
 	}
 	configurations := l.client.AdmissionregistrationV1().MutatingWebhookConfigurations()
-	_, err := configurations.Create(ctx, &admissionv1.MutatingWebhookConfiguration{
-		ObjectMeta: metav1.ObjectMeta{Name: keys.MutatingConfiguration, Labels: map[string]string{keys.ManagedByLabel: keys.FieldManager}},
-		Webhooks: []admissionv1.MutatingWebhook{{
-			Name:         "mpod.kb.io",
-			ClientConfig: admissionv1.WebhookClientConfig{URL: ptr.To(fmt.Sprintf("https://%s:%d%s", machine, agentPort, keys.MutatePodPath))},
-			Rules: []admissionv1.RuleWithOperations{{
-				Operations: []admissionv1.OperationType{admissionv1.Create},
-				Rule:       admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"pods"}},
-			}},
-			NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: namespace}},
-			FailurePolicy:     ptr.To(admissionv1.Fail), SideEffects: ptr.To(admissionv1.SideEffectClassNone), AdmissionReviewVersions: []string{"v1"},
-		}},
-	}, metav1.CreateOptions{})
+	configuration, err := registration(machine, namespace)
 	if err != nil {
+		return nil, nil, err
+	}
+	if _, err := configurations.Create(ctx, configuration, metav1.CreateOptions{}); err != nil {
 		return nil, nil, err
 	}
 	agent := exec.CommandContext(ctx, program, "manager", "--kubeconfig", filepath.Join(l.state, "kubeconfig", "admin"),
@@ -214,4 +206,24 @@ func (l *lab) host(ctx context.Context, namespace string) (*exec.Cmd, func(), er
 		return nil, nil, fmt.Errorf("wait for the manager: %w", err)
 	}
 	return agent, end, nil
+}
+
+// registration is what an installation registers for pods, for one namespace and a manager on this machine.
+func registration(machine, namespace string) (*admissionv1.MutatingWebhookConfiguration, error) {
+	config := install.Defaults()
+	config.PodFailurePolicy = install.Fail // so that a failure is not taken for a quick answer
+	objects, err := install.Manifests(config, install.Complete)
+	if err != nil {
+		return nil, err
+	}
+	for _, object := range objects {
+		if configuration, ok := object.(*admissionv1.MutatingWebhookConfiguration); ok {
+			configuration.Webhooks = configuration.Webhooks[:1]
+			pods := &configuration.Webhooks[0]
+			pods.ClientConfig = admissionv1.WebhookClientConfig{URL: ptr.To(fmt.Sprintf("https://%s:%d%s", machine, agentPort, keys.MutatePodPath))}
+			pods.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: namespace}}
+			return configuration, nil
+		}
+	}
+	return nil, errors.New("an installation registers no webhook for pods")
 }

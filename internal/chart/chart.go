@@ -57,15 +57,8 @@ func chart(version, image string) (map[string]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		for _, v := range variants {
-			other, err := document(v.objects[i])
-			if err != nil {
-				return nil, err
-			}
-			if other = strings.ReplaceAll(other, gatesValue+v.gate, gatesValue); other != text {
-				text = "{{- if " + v.condition + " }}\n" + other + "{{- else }}\n" + text + "{{- end }}\n"
-				break
-			}
+		if text, err = choose(text, variants, i); err != nil {
+			return nil, err
 		}
 		if condition := onlyIf(object); condition != "" {
 			text = "{{- if " + condition + " }}\n" + text + "{{- end }}\n"
@@ -81,7 +74,7 @@ type variant struct {
 	objects         []*unstructured.Unstructured
 }
 
-// gateVariants are the gates that change objects. No object depends on two of them.
+// gateVariants are the gates that change objects. Where two change the same object the first one decides.
 func gateVariants() []variant {
 	says := func(setting string) string { return fmt.Sprintf("(contains %q .Values.featureGates)", setting) }
 	alpha := func(gate string) variant { // off unless somebody says so
@@ -90,9 +83,29 @@ func gateVariants() []variant {
 	}
 	return []variant{
 		{gate: "PodWebhook=false", condition: says("PodWebhook=false")},
+		alpha("KruisePodReadinessGate"),
 		alpha("InPlaceWorkloadVerticalScaling"),
 		alpha("EnableExternalCerts"),
 	}
+}
+
+// choose makes one template of an object and of what it is in the variants.
+func choose(text string, variants []variant, i int) (string, error) {
+	chosen, word := "", "if"
+	for _, v := range variants {
+		other, err := document(v.objects[i])
+		if err != nil {
+			return "", err
+		}
+		if other = strings.ReplaceAll(other, gatesValue+v.gate, gatesValue); other != text {
+			chosen += "{{- " + word + " " + v.condition + " }}\n" + other
+			word = "else if"
+		}
+	}
+	if chosen == "" {
+		return text, nil
+	}
+	return chosen + "{{- else }}\n" + text + "{{- end }}\n", nil
 }
 
 func render(config install.Config) ([]*unstructured.Unstructured, error) {

@@ -100,7 +100,7 @@ func Manifests(config Config, stage Stage) ([]runtime.Object, error) {
 		list = append(list, daemonSet(config))
 	}
 	if stage == Complete {
-		list = append(list, mutating(config, gates.Enabled(features.PodWebhook)), validating(config))
+		list = append(list, mutating(config, gates), validating(config))
 	}
 	return list, nil
 }

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/cli-utils/pkg/object"
 
+	"github.com/kubectl-kruise/kubectl-kruise/pkg/apis/features"
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/apis/keys"
 )
 
@@ -32,7 +33,7 @@ func state(t *testing.T, rendering Rendering, registered bool, ca string) *Prese
 		p.CRDs[crd.Name] = crd
 	}
 	if registered {
-		p.Mutating, p.Validating = mutating(Defaults(), true), validating(Defaults())
+		p.Mutating, p.Validating = mutating(Defaults(), features.Defaults()), validating(Defaults())
 		for i := range p.Mutating.Webhooks {
 			p.Mutating.Webhooks[i].ClientConfig.CABundle = []byte(ca)
 		}

@@ -6,7 +6,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/kubectl-kruise/kubectl-kruise/pkg/apis/features"
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/apis/keys"
+	"github.com/kubectl-kruise/kubectl-kruise/pkg/engine/launchorder"
+	"github.com/kubectl-kruise/kubectl-kruise/pkg/engine/podready"
 )
 
 const podWebhook = "mpod.kb.io"
@@ -35,14 +38,26 @@ var (
 	}
 )
 
+// concerns are the pods that a step of their admission may do something to or say something about; the API server need not
+// ask about the others, which then cost nothing and come up while nobody answers, whatever the failure policy. A test of
+// kruise-agent holds this against what the steps do.
+func concerns(gates features.Gates) []admissionv1.MatchCondition {
+	ready := podready.Concerns(gates)
+	if ready == "" {
+		return nil
+	}
+	return []admissionv1.MatchCondition{{Name: "concerns-a-step", Expression: ready + " || " + launchorder.Concerns}}
+}
+
 // mutating registers the kinds' webhook and, unless its gate is off, that of pods.
-func mutating(config Config, pods bool) *admissionv1.MutatingWebhookConfiguration {
+func mutating(config Config, gates features.Gates) *admissionv1.MutatingWebhookConfiguration {
 	list := &admissionv1.MutatingWebhookConfiguration{
 		TypeMeta: mutatingType, ObjectMeta: metav1.ObjectMeta{Name: keys.MutatingConfiguration, Labels: labels()},
 		Webhooks: []admissionv1.MutatingWebhook{{
 			Name: podWebhook, ClientConfig: server(config, keys.MutatePodPath),
 			Rules:                   rulesFor(corev1.GroupName, []string{"v1"}, "pods", admissionv1.Create),
 			NamespaceSelector:       elsewhere(config),
+			MatchConditions:         concerns(gates),
 			FailurePolicy:           ptr.To(admissionv1.FailurePolicyType(config.PodFailurePolicy)),
 			ReinvocationPolicy:      ptr.To(admissionv1.NeverReinvocationPolicy),
 			SideEffects:             ptr.To(admissionv1.SideEffectClassNone),
@@ -58,7 +73,7 @@ func mutating(config Config, pods bool) *admissionv1.MutatingWebhookConfiguratio
 			AdmissionReviewVersions: reviewVersions,
 		}},
 	}
-	if !pods {
+	if !gates.Enabled(features.PodWebhook) {
 		list.Webhooks = list.Webhooks[1:]
 	}
 	return list
