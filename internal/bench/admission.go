@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
-	"syscall"
 	"time"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
@@ -61,11 +60,12 @@ func admission(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	memory := watchMemory(agent)
 	defer func() {
 		end()
+		most := memory()
 		if state := agent.ProcessState; state != nil {
-			usage := state.SysUsage().(*syscall.Rusage)
-			fmt.Printf("\nThe manager took %.1f s of processor time and at most %d MiB of memory.\n", (state.UserTime() + state.SystemTime()).Seconds(), usage.Maxrss>>10)
+			fmt.Printf("\nThe manager took %.1f s of processor time and at most %d MiB of memory.\n", (state.UserTime() + state.SystemTime()).Seconds(), most>>20)
 		}
 	}()
 	giveBack, err := l.takeLead(ctx)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os/exec"
-	"syscall"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -160,6 +159,10 @@ func (l *lab) measure(ctx context.Context, namespace string, p *pods, image stri
 	if err != nil {
 		return cost{}, err
 	}
+	memory := func() int64 { return 0 }
+	if cmd != nil {
+		memory = watchMemory(cmd)
+	}
 	reached, err := p.until(ctx, fmt.Sprintf("%d pods with %s", many, image), settled(many, image))
 	if err != nil {
 		return cost{}, err
@@ -170,7 +173,7 @@ func (l *lab) measure(ctx context.Context, namespace string, p *pods, image stri
 			return cost{}, fmt.Errorf("%s: %w", cmd, err)
 		}
 		c.cpu = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
-		c.rss = cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss << 10
+		c.rss = memory()
 	} else {
 		if err := l.deploymentSettled(ctx, namespace); err != nil {
 			return cost{}, err
