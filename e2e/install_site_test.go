@@ -49,7 +49,7 @@ func newSite(t *testing.T) *site {
 	t.Cleanup(func() { s.sandbox("down") })
 	s.sandbox("load", filepath.Join(lab.root, "dist", "kruise-agent.tar"))
 	kubeconfig := filepath.Join(s.state, "kubeconfig", "admin")
-	s.env = append(os.Environ(), "KUBECONFIG="+kubeconfig)
+	s.env = environment(s.state)
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
 		t.Fatal(err)

@@ -38,6 +38,12 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+// environment is one in which kubectl finds a sandbox. What kubectl remembers of a cluster it remembers by its address, and
+// that of a sandbox that is gone is given to the next.
+func environment(state string) []string {
+	return append(os.Environ(), "KUBECONFIG="+filepath.Join(state, "kubeconfig", "admin"), "KUBECACHEDIR="+filepath.Join(state, "kubectl-cache"))
+}
+
 // enter connects to the sandbox and installs the kinds.
 func enter(state string) (err error) {
 	if lab.root, err = filepath.Abs(".."); err != nil {
@@ -45,7 +51,7 @@ func enter(state string) (err error) {
 	}
 	kubeconfig := filepath.Join(state, "kubeconfig", "admin")
 	path := filepath.Join(lab.root, "bin") + ":" + filepath.Join(state, "bin") + ":" + os.Getenv("PATH")
-	lab.env = append(os.Environ(), "KUBECONFIG="+kubeconfig, "PATH="+path)
+	lab.env = append(environment(state), "PATH="+path)
 	if err := os.Setenv("PATH", path); err != nil { // exec.Command looks programs up here
 		return err
 	}
