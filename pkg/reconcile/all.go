@@ -194,7 +194,7 @@ func (l *loop) fresh() []*runner {
 
 // look is the life of one runner: it ends with its subject or with the context.
 func (l *loop) look(ctx context.Context, r *runner) {
-	defer l.roster.forget(r)
+	defer l.roster.forget(r, r.sight)
 	var other cluster.Driver
 	told := false
 	for {

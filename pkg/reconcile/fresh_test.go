@@ -40,4 +40,11 @@ func TestLoopHasOneRunnerForEachSubject(t *testing.T) {
 	default:
 		t.Error("the runner does not look again after the second mark")
 	}
+
+	first[0].calm()
+	l.roster.mark(set.UID, v) // as for a subject that comes back while its runner is about to end
+	l.roster.forget(first[0], v)
+	if next := l.fresh(); len(next) != 1 {
+		t.Errorf("%d runners for a subject that changed at the end of its last one, want 1", len(next))
+	}
 }

@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -145,7 +146,7 @@ func (l *launch) fresh() []*runner {
 
 // attend looks after one pod until it is gone.
 func (l *launch) attend(ctx context.Context, r *runner) {
-	defer l.roster.forget(r)
+	defer l.roster.forget(r, struct{}{})
 	for {
 		until, gone := l.roster.turn(ctx, r)
 		if gone || ctx.Err() != nil || !r.rest(ctx, until) {
@@ -276,9 +277,22 @@ func (s *Session) worldOf(ctx context.Context, pod *corev1.Pod) (*launchorder.Wo
 func (l *loop) leave(ctx context.Context) {
 	for _, v := range l.sights {
 		if v.kind.Concerns != nil && v.kind.GroupKind == plan.PodKind && !l.hosted {
-			for _, e := range l.session.open(ctx, waiting(v.subjects), nil) {
+			pods := slices.DeleteFunc(waiting(v.subjects), l.elsewhere)
+			for _, e := range l.session.open(ctx, pods, nil) {
 				l.teller.tell(e)
 			}
 		}
 	}
+}
+
+// elsewhere says of a pod that somebody else looks after it: a loop for its namespace, or who drives its workload.
+func (l *loop) elsewhere(pod *corev1.Pod) bool {
+	leases := []string{cluster.SubjectLease(plan.PodKind.Kind, pod.Name)}
+	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
+		leases = append(leases, cluster.SubjectLease(owner.Kind, owner.Name))
+	}
+	return slices.ContainsFunc(leases, func(lease string) bool {
+		_, found := cluster.Holding(l.watch.Facts(pod.Namespace, lease), l.session.Holder, l.session.Now())
+		return found
+	})
 }

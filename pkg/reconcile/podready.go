@@ -11,10 +11,14 @@ import (
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/cluster"
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/engine/plan"
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/engine/podready"
+	"github.com/kubectl-kruise/kubectl-kruise/pkg/view"
 )
 
-// answerAgain is the pause after an answer that could not be written.
-const answerAgain = time.Second
+// The pause after an answer that could not be written. It doubles as long as none can.
+const (
+	answerAgain = time.Second
+	answerLast  = time.Minute
+)
 
 // AnswerReadiness answers the gate KruisePodReady of the pods of a namespace, or of all when it is empty, until the context
 // ends: of those that no other planner looks after. One process at a time may do it.
@@ -33,7 +37,10 @@ func (s *Session) AnswerReadiness(ctx context.Context, namespace string) error {
 	defer stop()
 	failed := make(chan error, 1)
 	follower.Go(func() { failed <- mirror.Run(following) })
-	exec := &cluster.Executor{API: s.API, Parallel: s.Parallel}
+	told := newTeller(s.Tell)
+	defer told.drain()
+	exec := &cluster.Executor{API: s.API, Parallel: s.Parallel, Told: func(o cluster.Outcome) { s.tellRefused(told, o) }}
+	pause := answerAgain
 	for {
 		select {
 		case <-ctx.Done():
@@ -43,15 +50,24 @@ func (s *Session) AnswerReadiness(ctx context.Context, namespace string) error {
 		case <-a.signal:
 		}
 		if a.answer(ctx, mirror, exec, s.Now()) {
+			pause = answerAgain
 			continue
 		}
-		select {
-		case <-ctx.Done():
+		if !cluster.Pause(ctx, pause) {
 			return nil
-		case <-time.After(answerAgain):
-			a.wake()
 		}
+		pause = min(2*pause, answerLast)
+		a.wake()
 	}
+}
+
+// tellRefused says which pod's gate could not be answered.
+func (s *Session) tellRefused(told *teller, o cluster.Outcome) {
+	if o.Result != cluster.Failed && o.Result != cluster.Unknown {
+		return
+	}
+	subject := view.Subject{Kind: plan.PodKind.Kind, Namespace: o.Action.On.Namespace, Name: o.Action.On.Name}
+	told.tell(view.ActionFailed{Head: view.Head{At: s.Now(), Subject: subject}, Stage: o.Stage, Action: o.Action, Err: o.Err.Error(), Unknown: o.Result == cluster.Unknown})
 }
 
 // answerer remembers which pods wait for an answer.

@@ -28,15 +28,17 @@ func newRoster[V any]() *roster[V] {
 // mark says that something changed about a subject. It is called with a mirror locked and never waits.
 func (o *roster[V]) mark(uid types.UID, with V) {
 	o.mu.Lock()
-	r := o.runners[uid]
-	if r == nil {
-		o.dirty[uid] = with
-	}
-	o.mu.Unlock()
-	if r != nil {
+	defer o.mu.Unlock()
+	if r := o.runners[uid]; r != nil {
 		r.poke()
 		return
 	}
+	o.stir(uid, with)
+}
+
+// stir has fresh look at a subject. It is called with the lock held.
+func (o *roster[V]) stir(uid types.UID, with V) {
+	o.dirty[uid] = with
 	select {
 	case o.signal <- struct{}{}:
 	default:
@@ -79,11 +81,16 @@ func (o *roster[V]) pokeAll() {
 	}
 }
 
-// forget drops a runner that has ended.
-func (o *roster[V]) forget(r *runner) {
+// forget drops a runner that has ended. A mark that came too late for it is for the next one.
+func (o *roster[V]) forget(r *runner, with V) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	delete(o.runners, r.uid)
+	select {
+	case <-r.wake:
+		o.stir(r.uid, with)
+	default:
+	}
 }
 
 // turn is one look of a runner, when a slot is free, with what follows from it. It returns when to look again at the latest.

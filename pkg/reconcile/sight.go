@@ -204,12 +204,7 @@ func (v *sight) find(ctx context.Context) {
 	var wg sync.WaitGroup
 	for _, m := range v.parts {
 		wg.Go(func() {
-			for m.Find(ctx, v.api.Metadata) != nil {
-				select {
-				case <-ctx.Done():
-					return
-				case <-time.After(findAgain):
-				}
+			for m.Find(ctx, v.api.Metadata) != nil && cluster.Pause(ctx, findAgain) {
 			}
 		})
 	}

@@ -161,12 +161,13 @@ func (out *Output) mark(w *World, want []string) *plan.Action {
 	return action
 }
 
-// released is the event of levels that are opened; a key that is put back is none.
+// released is the event of levels that are opened; a key that is put back for containers that have started is none.
 func (out *Output) released(missing []string) *plan.Event {
-	if out.Completed {
+	l := out.level(missing[len(missing)-1])
+	waits := func(c Container) bool { return !c.Started }
+	if out.Completed || !slices.ContainsFunc(l.Containers, waits) {
 		return nil
 	}
-	l := out.level(missing[len(missing)-1])
 	return &plan.Event{Type: corev1.EventTypeNormal, Reason: ReasonReleased,
 		Message: fmt.Sprintf("Launch priority %d released: %s", l.Priority, strings.Join(l.names(), ", "))}
 }

@@ -189,14 +189,19 @@ func TestNext(t *testing.T) {
 
 func TestEventPerLevel(t *testing.T) {
 	t.Parallel()
-	out := Decide(World{Pod: six("b"), Barrier: configMap("web-uid", "p_5")})
+	out := Decide(World{Pod: pod(at("b", 5, ready), at("a", 3), at("f", 3, held), at("c", 0)), Barrier: configMap("web-uid", "p_5")})
 	want := &plan.Event{Type: "Normal", Reason: "LaunchPriorityReleased", Message: "Launch priority 3 released: a, f"}
 	if diff := cmp.Diff(want, out.Actions()[0].Done); diff != "" {
 		t.Error(diff)
 	}
-	restored := Decide(World{Pod: pod(completes, at("a", 0, ready), at("b", -1, ready)), Barrier: configMap("web-uid", "p_-1")})
-	if e := restored.Actions()[0].Done; e != nil {
-		t.Errorf("a key that is put back is no level that is released: %v", e)
+	for _, again := range []World{
+		{Pod: pod(completes, at("a", 0, ready), at("b", -1, ready)), Barrier: configMap("web-uid", "p_-1")},
+		{Pod: pod(at("a", 0, ready), at("b", -1, running), at("c", -2)), Barrier: configMap("web-uid", "p_-1")},
+	} {
+		restored := Decide(again)
+		if e := restored.Actions()[0].Done; e != nil {
+			t.Errorf("a key that is put back is no level that is released: %v", e)
+		}
 	}
 }
 
