@@ -28,7 +28,7 @@ func (s *site) refusesOverAnother() {
 	s.kubectl("create", "namespace", "kruise-system")
 	for what, manifest := range foreign {
 		s.applyIn("kruise-system", manifest)
-		before := s.everything()
+		before := s.settledEverything(what)
 		for _, verb := range [][]string{{"install", "--image", agentImage}, {"uninstall"}} {
 			out, code := s.try("", append([]string{"kruise"}, verb...)...)
 			if code != 1 || !strings.Contains(out, "OpenKruise is installed here (found the "+strings.ToUpper(what[:1])+what[1:]+" kruise-system/kruise-") {
@@ -45,6 +45,25 @@ func (s *site) refusesOverAnother() {
 		}
 	}
 	s.kubectl("delete", "namespace", "kruise-system")
+}
+
+// settledEverything lists all objects once those are there that come by themselves: with the namespace, and with a Deployment.
+func (s *site) settledEverything(what string) map[string]bool {
+	s.Helper()
+	names := []string{"serviceaccount/default", "configmap/kube-root-ca.crt"}
+	if what == "deployment" {
+		names = append(names, "replicaset --selector a=b")
+	}
+	s.until("what comes by itself is there", func() (bool, string) {
+		for _, name := range names {
+			out, code := s.try("", append(strings.Fields("get -o name -n kruise-system "), strings.Fields(name)...)...)
+			if code != 0 || out == "" || strings.HasPrefix(out, "No resources") {
+				return false, name + ": " + out
+			}
+		}
+		return true, ""
+	})
+	return s.everything()
 }
 
 func (s *site) applyIn(namespace, manifest string) {

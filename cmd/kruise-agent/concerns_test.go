@@ -105,7 +105,7 @@ func drawContainers(t *rapid.T, what string, least int) []corev1.Container {
 
 func drawPod(t *rapid.T) *corev1.Pod {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{GenerateName: "p-"}}
-	pod.Spec.Containers, pod.Spec.InitContainers = drawContainers(t, "c", 1), drawContainers(t, "i", 0)
+	pod.Spec.Containers, pod.Spec.InitContainers = drawContainers(t, "c", 0), drawContainers(t, "i", 0)
 	for _, key := range []string{"a", keys.LaunchPriorityAnnotation, keys.LaunchCompletedAnnotation} {
 		if rapid.Bool().Draw(t, key) {
 			metav1.SetMetaDataAnnotation(&pod.ObjectMeta, key, rapid.SampledFrom([]string{"", "Ordered", "ordered"}).Draw(t, "annotation"))
@@ -137,12 +137,13 @@ func TestTheWebhookIsAskedAboutWhatConcernsIt(t *testing.T) {
 			handler := webhook.Handlers(webhook.Options{Gates: parsed})[keys.MutatePodPath]
 			left, concerned := 0, 0
 			rapid.Check(t, func(t *rapid.T) {
-				pod, err := json.Marshal(drawPod(t))
+				object := drawPod(t)
+				tree, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object) // as the API server does
 				if err != nil {
 					t.Fatal(err)
 				}
-				tree := map[string]any{}
-				if err := json.Unmarshal(pod, &tree); err != nil {
+				pod, err := json.Marshal(object)
+				if err != nil {
 					t.Fatal(err)
 				}
 				if asked(tree) {

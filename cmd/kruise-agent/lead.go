@@ -127,7 +127,6 @@ func (m *manager) driveServed(ctx context.Context, client *cluster.Client, serve
 		}
 	}
 	looping, end := context.WithCancel(ctx)
-	defer end()
 	var watch sync.WaitGroup
 	defer watch.Wait()
 	defer end()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os/exec"
+	"sync"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -161,7 +162,8 @@ func (l *lab) measure(ctx context.Context, namespace string, p *pods, image stri
 	}
 	memory := func() int64 { return 0 }
 	if cmd != nil {
-		memory = watchMemory(cmd)
+		memory = sync.OnceValue(watchMemory(cmd))
+		defer memory()
 	}
 	reached, err := p.until(ctx, fmt.Sprintf("%d pods with %s", many, image), settled(many, image))
 	if err != nil {

@@ -51,7 +51,7 @@ func chart(version, image string) (map[string]string, error) {
 			return nil, err
 		}
 	}
-	files := map[string]string{"values.yaml": values(image), "Chart.yaml": about(version), "templates/NOTES.txt": notes}
+	files := map[string]string{"values.yaml": values(image), "Chart.yaml": about(version), "templates/NOTES.txt": notes, "templates/gates.yaml": gatesRule}
 	for i, object := range objects {
 		text, err := document(object)
 		if err != nil {
@@ -74,20 +74,31 @@ type variant struct {
 	objects         []*unstructured.Unstructured
 }
 
-// gateVariants are the gates that change objects. Where two change the same object the first one decides.
+// gateVariants are the gates that change objects, and pairs of them that change the same one. The first that holds decides.
 func gateVariants() []variant {
 	says := func(setting string) string { return fmt.Sprintf("(contains %q .Values.featureGates)", setting) }
-	alpha := func(gate string) variant { // off unless somebody says so
-		on := gate + "=true"
-		return variant{gate: on, condition: fmt.Sprintf("or %s (and %s (not %s))", says(on), says("AllAlpha=true"), says(gate+"=false"))}
+	// on and off are conditions: somebody says so, or says it of all gates of the stage and not otherwise of this one.
+	on := func(gate string) string {
+		return fmt.Sprintf("(or %s (and %s (not %s)))", says(gate+"=true"), says("AllAlpha=true"), says(gate+"=false"))
 	}
+	off := func(gate string) string {
+		return fmt.Sprintf("(or %s (and %s (not %s)))", says(gate+"=false"), says("AllBeta=false"), says(gate+"=true"))
+	}
+	const ready, resize, external = "KruisePodReadinessGate", "InPlaceWorkloadVerticalScaling", "EnableExternalCerts"
 	return []variant{
-		{gate: "PodWebhook=false", condition: says("PodWebhook=false")},
-		alpha("KruisePodReadinessGate"),
-		alpha("InPlaceWorkloadVerticalScaling"),
-		alpha("EnableExternalCerts"),
+		{gate: "PodWebhook=false", condition: off("PodWebhook")},
+		{gate: ready + "=true", condition: on(ready)},
+		{gate: resize + "=true," + external + "=true", condition: fmt.Sprintf("and %s %s", on(resize), on(external))},
+		{gate: resize + "=true", condition: on(resize)},
+		{gate: external + "=true", condition: on(external)},
 	}
 }
+
+// gatesRule refuses a spelling of gates that the conditions would not see.
+const gatesRule = `{{- if not (regexMatch "^([A-Za-z]+=(true|false)(,[A-Za-z]+=(true|false))*)?$" .Values.featureGates) }}
+{{- fail (printf "featureGates %q: want Name=true or Name=false, separated by commas without blanks" .Values.featureGates) }}
+{{- end }}
+`
 
 // choose makes one template of an object and of what it is in the variants.
 func choose(text string, variants []variant, i int) (string, error) {

@@ -1,8 +1,11 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -27,8 +30,10 @@ func fill(t *testing.T, files map[string]string, release string, change map[stri
 	}
 	maps.Copy(values, change)
 	functions := template.FuncMap{
-		"quote":    func(s string) string { return fmt.Sprintf("%q", s) },
-		"contains": func(part, s string) bool { return strings.Contains(s, part) },
+		"quote":      func(s string) string { return fmt.Sprintf("%q", s) },
+		"regexMatch": regexp.MatchString,
+		"fail":       func(why string) (string, error) { return "", errors.New(why) },
+		"contains":   func(part, s string) bool { return strings.Contains(s, part) },
 	}
 	found := map[string]string{}
 	for name, text := range files {
@@ -93,6 +98,22 @@ func TestTheChartIsWhatInstallInstalls(t *testing.T) {
 		"all gates but one": {
 			map[string]any{"featureGates": "AllAlpha=true,EnableExternalCerts=false"}, func(c *install.Config) { c.FeatureGates = "AllAlpha=true,EnableExternalCerts=false" },
 		},
+		"resized and other certificates": {
+			map[string]any{"featureGates": "InPlaceWorkloadVerticalScaling=true,EnableExternalCerts=true"},
+			func(c *install.Config) {
+				c.FeatureGates = "InPlaceWorkloadVerticalScaling=true,EnableExternalCerts=true"
+			},
+		},
+		"other certificates": {
+			map[string]any{"featureGates": "EnableExternalCerts=true"}, func(c *install.Config) { c.FeatureGates = "EnableExternalCerts=true" },
+		},
+		"all pods": {
+			map[string]any{"featureGates": "KruisePodReadinessGate=true"}, func(c *install.Config) { c.FeatureGates = "KruisePodReadinessGate=true" },
+		},
+		"no beta gates": {map[string]any{"featureGates": "AllBeta=false"}, func(c *install.Config) { c.FeatureGates = "AllBeta=false" }},
+		"no beta gates but one": {
+			map[string]any{"featureGates": "AllBeta=false,PodWebhook=true"}, func(c *install.Config) { c.FeatureGates = "AllBeta=false,PodWebhook=true" },
+		},
 		"no admission of pods": {
 			map[string]any{"featureGates": "PodWebhook=false"}, func(c *install.Config) { c.FeatureGates = "PodWebhook=false" },
 		},
@@ -118,6 +139,22 @@ func TestTheChartIsWhatInstallInstalls(t *testing.T) {
 				t.Errorf("-install +chart:\n%s", diff)
 			}
 		})
+	}
+}
+
+// Spellings that the program reads and the chart would not see are refused.
+func TestSpellingsOfGates(t *testing.T) {
+	t.Parallel()
+	rule := template.Must(template.New("gates").Funcs(template.FuncMap{
+		"regexMatch": regexp.MatchString, "fail": func(why string) (string, error) { return "", errors.New(why) },
+	}).Parse(gatesRule))
+	for gates, good := range map[string]bool{
+		"": true, "A=true": true, "A=true,B=false": true, "A=True": false, "A=1": false, "A = true": false, "A=true, B=true": false, "A": false, "A=true,": false,
+	} {
+		err := rule.Execute(io.Discard, map[string]any{"Values": map[string]any{"featureGates": gates}})
+		if good != (err == nil) {
+			t.Errorf("%q: %v", gates, err)
+		}
 	}
 }
 

@@ -76,7 +76,7 @@ func (t *Target) taken(p *Present, namespace string, both bool) ([]*unstructured
 	}
 	objects, err := Objects(crds)
 	for _, o := range objects {
-		p.trust(o, "")
+		p.trust(o, nil, false)
 	}
 	return objects, err
 }

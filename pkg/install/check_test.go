@@ -1,9 +1,15 @@
 package install
 
 import (
+	"maps"
 	"strings"
 	"testing"
+	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kubectl-kruise/kubectl-kruise/pkg/apis/keys"
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/view"
 )
 
@@ -27,6 +33,45 @@ func TestKindsWithoutAConverter(t *testing.T) {
 			part := kinds(state(t, test.rendering, test.registered, ""), test.managed)
 			if part.Verdict != test.want || (test.want == view.CheckFailed) != strings.Contains(part.Text, "a webhook that is not there") {
 				t.Errorf("%s: %s, want %s", part.Verdict, part.Text, test.want)
+			}
+		})
+	}
+}
+
+// Pods that came up while nobody answered are known by what they lack.
+func TestMissedSteps(t *testing.T) {
+	t.Parallel()
+	registered := metav1.Now()
+	pod := func(after time.Duration, meta, spec map[string]any) *unstructured.Unstructured {
+		meta["name"], meta["creationTimestamp"] = "p", registered.Add(after).UTC().Format(time.RFC3339)
+		if spec["containers"] == nil {
+			spec["containers"] = []any{map[string]any{"name": "a"}, map[string]any{"name": "b"}}
+		}
+		return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}}
+	}
+	none := map[string]any{}
+	owned := map[string]any{"ownerReferences": []any{map[string]any{"apiVersion": "apps.kruise.io/v1beta1", "kind": "CloneSet", "name": "o", "uid": "u", "controller": true}}}
+	ordered := map[string]any{"annotations": map[string]any{keys.LaunchPriorityAnnotation: "Ordered"}}
+	barrier := map[string]any{"name": keys.BarrierEnv, "valueFrom": map[string]any{"configMapKeyRef": map[string]any{"name": "p-barrier", "key": "p_0"}}}
+	gate := []any{map[string]any{"conditionType": "KruisePodReady"}}
+	for _, test := range []struct {
+		name   string
+		object *unstructured.Unstructured
+		want   string
+	}{
+		{"nobody's", pod(time.Minute, maps.Clone(none), maps.Clone(none)), ""},
+		{"of a CloneSet, without its gate", pod(time.Minute, maps.Clone(owned), maps.Clone(none)), "all"},
+		{"of a CloneSet, from before", pod(-time.Minute, maps.Clone(owned), maps.Clone(none)), ""},
+		{"of a CloneSet, with its gate", pod(time.Minute, maps.Clone(owned), map[string]any{"readinessGates": gate}), ""},
+		{"asks for an order and has none", pod(time.Minute, maps.Clone(ordered), maps.Clone(none)), "launch-priority"},
+		{"asks for an order and has one", pod(time.Minute, maps.Clone(ordered), map[string]any{"containers": []any{
+			map[string]any{"name": "a", "env": []any{barrier}}, map[string]any{"name": "b", "env": []any{barrier}}}}), ""},
+		{"asks for an order of one container", pod(time.Minute, maps.Clone(ordered), map[string]any{"containers": []any{map[string]any{"name": "a"}}}), ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			if got := missedSteps(test.object, registered); got != test.want {
+				t.Errorf("%q, want %q", got, test.want)
 			}
 		})
 	}

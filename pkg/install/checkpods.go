@@ -8,17 +8,20 @@ import (
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/apis/keys"
+	"github.com/kubectl-kruise/kubectl-kruise/pkg/engine/launchorder"
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/view"
 )
 
 // missed finds the pods that came up without a step of their admission: because a step failed, which the pod says itself,
-// or because nobody answered, which shows in pods of our kinds that lack the readiness gate.
+// or because nobody answered, which shows in pods of our kinds that lack the readiness gate, and in pods that ask for a
+// launch order and have none.
 func (t *Target) missed(ctx context.Context, p *Present) (view.CheckPart, []view.MissedPod) {
 	part := view.CheckPart{Name: "pods", Verdict: view.CheckOK, Text: "none has missed a step of its admission"}
 	if p.Mutating == nil || !asks(p, podWebhook) {
@@ -27,24 +30,16 @@ func (t *Target) missed(ctx context.Context, p *Present) (view.CheckPart, []view
 	}
 	registered := p.Mutating.CreationTimestamp
 	var missed []view.MissedPod
-	options := metav1.ListOptions{Limit: pageSize}
-	for {
-		list, err := t.at(podResource, "").List(ctx, options)
-		if err != nil {
-			return unreadable(part, err), nil
+	err := t.eachPod(ctx, func(pod *unstructured.Unstructured) {
+		if at := pod.GetNamespace(); at == p.Namespace() || at == metav1.NamespaceSystem {
+			return
 		}
-		for i := range list.Items {
-			pod := &list.Items[i]
-			if at := pod.GetNamespace(); at == p.Namespace() || at == metav1.NamespaceSystem {
-				continue
-			}
-			if steps := missedSteps(pod, registered); steps != "" {
-				missed = append(missed, view.MissedPod{Namespace: pod.GetNamespace(), Name: pod.GetName(), Steps: steps})
-			}
+		if steps := missedSteps(pod, registered); steps != "" {
+			missed = append(missed, view.MissedPod{Namespace: pod.GetNamespace(), Name: pod.GetName(), Steps: steps})
 		}
-		if options.Continue = list.GetContinue(); options.Continue == "" {
-			break
-		}
+	})
+	if err != nil {
+		return unreadable(part, err), nil
 	}
 	if len(missed) > 0 {
 		slices.SortFunc(missed, func(a, b view.MissedPod) int {
@@ -56,23 +51,71 @@ func (t *Target) missed(ctx context.Context, p *Present) (view.CheckPart, []view
 	return part, missed
 }
 
+// waiting are the pods of all namespaces that wait for levels of their launch order, by namespace and name. Who may not read
+// all pods is told of none.
+func (t *Target) waiting(ctx context.Context) ([]string, error) {
+	var list []string
+	err := t.eachPod(ctx, func(object *unstructured.Unstructured) {
+		pod := &corev1.Pod{}
+		if runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, pod) == nil && launchorder.Pending(pod) {
+			list = append(list, pod.Namespace+"/"+pod.Name)
+		}
+	})
+	if apierrors.IsForbidden(err) {
+		return nil, nil
+	}
+	slices.Sort(list)
+	return list, err
+}
+
+// eachPod hands over the pods of all namespaces.
+func (t *Target) eachPod(ctx context.Context, do func(*unstructured.Unstructured)) error {
+	options := metav1.ListOptions{Limit: pageSize}
+	for {
+		list, err := t.at(podResource, "").List(ctx, options)
+		if err != nil {
+			return err
+		}
+		for i := range list.Items {
+			do(&list.Items[i])
+		}
+		if options.Continue = list.GetContinue(); options.Continue == "" {
+			return nil
+		}
+	}
+}
+
 // missedSteps says which steps a pod that was made since a moment has missed; empty for none.
 func missedSteps(object *unstructured.Unstructured, registered metav1.Time) string {
 	if steps := object.GetAnnotations()[keys.MissedStepsAnnotation]; steps != "" {
 		return steps
 	}
-	owner := metav1.GetControllerOf(object)
-	if owner == nil || object.GetCreationTimestamp().Time.Before(registered.Time.Add(1)) {
-		return ""
-	}
-	if gv, err := schema.ParseGroupVersion(owner.APIVersion); err != nil || gv.Group != "apps.kruise.io" {
+	if object.GetCreationTimestamp().Time.Before(registered.Time.Add(1)) {
 		return ""
 	}
 	pod := &corev1.Pod{}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, pod); err != nil || gated(pod) {
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, pod); err != nil {
 		return ""
 	}
-	return "all"
+	ordered := pod.DeepCopy()
+	asks, _, err := launchorder.Mutate(ordered, launchorder.Options{})
+	unordered := asks && err == nil && !launchorder.Ordered(pod)
+	switch ours := ofOurKind(pod); {
+	case ours && !gated(pod):
+		return "all"
+	case unordered:
+		return "launch-priority"
+	}
+	return ""
+}
+
+func ofOurKind(pod *corev1.Pod) bool {
+	owner := metav1.GetControllerOfNoCopy(pod)
+	if owner == nil {
+		return false
+	}
+	gv, err := schema.ParseGroupVersion(owner.APIVersion)
+	return err == nil && gv.Group == "apps.kruise.io"
 }
 
 // rights asks whether the person may do what a rollout takes (docs/rbac.md).

@@ -5,6 +5,8 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -35,7 +37,7 @@ func registrations(p *Present) view.CheckPart {
 		hooks = append(hooks, fmt.Sprintf("%s %s", hook.Name, *hook.FailurePolicy))
 	}
 	part.Text = strings.Join(hooks, ", ")
-	for name := range without(p.calls()) {
+	for _, name := range without(p.calls()) {
 		return failed(part, name+" has no CA bundle, so it cannot be asked", "kubectl logs -n "+or(p.Namespace(), keys.InstallNamespace)+" deploy/"+managerName)
 	}
 	return part
@@ -62,15 +64,9 @@ func (p *Present) calls() map[string][]byte {
 	return all
 }
 
-// without are those that have no bundle.
-func without(calls map[string][]byte) map[string]bool {
-	none := map[string]bool{}
-	for name, ca := range calls {
-		if len(ca) == 0 {
-			none[name] = true
-		}
-	}
-	return none
+// without are those that have no bundle, by name.
+func without(calls map[string][]byte) []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(calls)), func(name string) bool { return len(calls[name]) > 0 })
 }
 
 // certificates says when the certificates end and whether the API server trusts the one that is served. Of the Secret only
@@ -97,10 +93,14 @@ func judge(part view.CheckPart, served []byte, calls map[string][]byte, now time
 	if !now.Before(leaf.NotAfter) {
 		return failed(part, "the server's certificate ended "+day(leaf.NotAfter), logs)
 	}
-	for name, ca := range calls {
+	chain := x509.NewCertPool() // what others may have signed it with
+	if _, rest := pem.Decode(served); rest != nil {
+		chain.AppendCertsFromPEM(rest)
+	}
+	for _, name := range slices.Sorted(maps.Keys(calls)) {
 		roots := x509.NewCertPool()
-		roots.AppendCertsFromPEM(ca)
-		chains, err := leaf.Verify(x509.VerifyOptions{Roots: roots, CurrentTime: now})
+		roots.AppendCertsFromPEM(calls[name])
+		chains, err := leaf.Verify(x509.VerifyOptions{Roots: roots, Intermediates: chain, CurrentTime: now})
 		if err != nil {
 			return failed(part, name+" does not trust the certificate that is served: "+err.Error(), logs)
 		}

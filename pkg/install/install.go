@@ -2,13 +2,13 @@ package install
 
 import (
 	"context"
-	"encoding/base64"
 	"fmt"
 	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/kubectl-kruise/kubectl-kruise/pkg/apis/features"
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/apis/keys"
 )
 
@@ -43,6 +43,15 @@ func (t *Target) Install(ctx context.Context, config Config, options Options) (*
 	}
 	if err := present.refuse(config); err != nil {
 		return nil, err
+	}
+	gates, err := features.Parse(config.FeatureGates)
+	if err != nil {
+		return nil, err
+	}
+	if gates.Enabled(features.EnableExternalCerts) {
+		if _, err := t.authority(ctx, config, present); err != nil {
+			return nil, err
+		}
 	}
 	how := applying{namespace: config.Namespace, wait: options.Wait, force: options.Force}
 	if options.Wait == 0 {
@@ -130,13 +139,16 @@ func (p *Present) render(config Config, stage Stage, ca []byte) ([]*unstructured
 	if err != nil {
 		return nil, err
 	}
-	trusted := base64.StdEncoding.EncodeToString(ca)
+	gates, err := features.Parse(config.FeatureGates)
+	if err != nil {
+		return nil, err
+	}
 	var result []*unstructured.Unstructured
 	for _, object := range objects {
 		if stage == Running && !p.registered(object) {
 			continue
 		}
-		result = append(result, p.trust(object, trusted))
+		result = append(result, p.trust(object, ca, gates.Enabled(features.EnableExternalCerts)))
 	}
 	return result, nil
 }

@@ -65,11 +65,7 @@ func named(r rbacv1.PolicyRule, names ...string) rbacv1.PolicyRule {
 	return r
 }
 
-var (
-	own = []string{"get", "list", "watch", "create", "patch", "delete"}
-	// trust is to write the CA into what is there.
-	trust = []string{"get", "patch"}
-)
+var own = []string{"get", "list", "watch", "create", "patch", "delete"}
 
 // rolloutRules are the rights of whoever drives, in the namespaces that are driven.
 func rolloutRules() []rbacv1.PolicyRule {
@@ -89,6 +85,10 @@ func rolloutRules() []rbacv1.PolicyRule {
 // admission plugin OwnerReferencesPermissionEnforcement is on.
 func managerRules(gates features.Gates) []rbacv1.PolicyRule {
 	rules := rolloutRules()
+	trust := []string{"get", "patch"} // to write the CA into what is there
+	if gates.Enabled(features.EnableExternalCerts) {
+		trust = []string{"get"}
+	}
 	if gates.Enabled(features.InPlaceWorkloadVerticalScaling) {
 		rules = append(rules, rule("", []string{"patch"}, "pods/resize"))
 	}

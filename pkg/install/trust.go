@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
+	"slices"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -16,29 +17,40 @@ import (
 
 // authority is the CA bundle that new registrations begin with. The manager keeps it afterwards.
 func (t *Target) authority(ctx context.Context, config Config, p *Present) ([]byte, error) {
-	namespace := config.Namespace
-	if p.Complete() {
-		return nil, nil // everything has one already
+	gates, err := features.Parse(config.FeatureGates)
+	if err != nil {
+		return nil, err
 	}
+	namespace, external := config.Namespace, gates.Enabled(features.EnableExternalCerts)
 	object, err := t.get(ctx, secretResource, namespace, keys.WebhookSecret)
 	if err != nil {
 		return nil, err
 	}
-	if object == nil {
+	switch {
+	case object != nil:
+	case external:
+		return nil, lacksExternal(namespace)
+	case p.Complete():
+		return nil, nil // everything has one already, unless a webhook has been added
+	default:
 		return nil, fmt.Errorf("the manager is ready but the Secret %s/%s is not there; next: kubectl kruise install again", namespace, keys.WebhookSecret)
 	}
 	secret, err := into[corev1.Secret](object)
 	if err != nil {
 		return nil, err
 	}
-	gates, err := features.Parse(config.FeatureGates)
-	if err != nil {
-		return nil, err
+	if !external {
+		return bundle(secret), nil
 	}
-	if gates.Enabled(features.EnableExternalCerts) {
-		return secret.Data[externalAuthority], nil
+	if len(secret.Data[externalAuthority]) == 0 || len(secret.Data[certificateKey]) == 0 {
+		return nil, lacksExternal(namespace)
 	}
-	return bundle(secret), nil
+	return secret.Data[externalAuthority], nil
+}
+
+func lacksExternal(namespace string) error {
+	return fmt.Errorf("with EnableExternalCerts somebody else keeps the Secret %s/%s, and it has to be there with %s, %s and tls.key; next: make it, then install again",
+		namespace, keys.WebhookSecret, externalAuthority, certificateKey)
 }
 
 // Keys of the manager's Secret: the CA in use, the one that will be used, the one that was, and the server's certificate.
@@ -62,8 +74,9 @@ func bundle(secret *corev1.Secret) []byte {
 }
 
 // trust puts CA bundles into an object that calls the webhook: the one that the cluster has now, else a given one. So an
-// installation over another never takes back what the manager has rotated.
-func (p *Present) trust(object *unstructured.Unstructured, fresh string) *unstructured.Unstructured {
+// installation over another never takes back what the manager has rotated. With besides set the given one is trusted too:
+// managers with either may answer while certificates change hands.
+func (p *Present) trust(object *unstructured.Unstructured, fresh []byte, besides bool) *unstructured.Unstructured {
 	switch object.GetName() {
 	case keys.MutatingConfiguration, keys.ValidatingConfiguration:
 		now := p.bundles()
@@ -74,7 +87,7 @@ func (p *Present) trust(object *unstructured.Unstructured, fresh string) *unstru
 				continue
 			}
 			name, _, _ := unstructured.NestedString(hook, "name")
-			put(hook, now[name], fresh, "clientConfig", "caBundle")
+			put(hook, trusted(now[name], fresh, besides), "clientConfig", "caBundle")
 		}
 		_ = unstructured.SetNestedSlice(object.Object, hooks, "webhooks") // it was a slice before
 		return object
@@ -87,18 +100,24 @@ func (p *Present) trust(object *unstructured.Unstructured, fresh string) *unstru
 		if converts(crd) && crd.Spec.Conversion.Webhook != nil && crd.Spec.Conversion.Webhook.ClientConfig != nil {
 			now = crd.Spec.Conversion.Webhook.ClientConfig.CABundle
 		}
-		put(object.Object, now, fresh, "spec", "conversion", "webhook", "clientConfig", "caBundle")
+		put(object.Object, trusted(now, fresh, besides), "spec", "conversion", "webhook", "clientConfig", "caBundle")
 	}
 	return object
 }
 
-func put(object map[string]any, now []byte, fresh string, path ...string) {
-	value := fresh
-	if len(now) > 0 {
-		value = base64.StdEncoding.EncodeToString(now)
+func trusted(now, fresh []byte, besides bool) []byte {
+	switch {
+	case len(now) == 0:
+		return fresh
+	case besides && !bytes.Contains(now, bytes.TrimSpace(fresh)):
+		return slices.Concat(bytes.TrimSpace(now), []byte("\n"), fresh)
 	}
-	if value != "" {
-		_ = unstructured.SetNestedField(object, value, path...) // the path exists: we rendered it
+	return now
+}
+
+func put(object map[string]any, bundle []byte, path ...string) {
+	if len(bundle) > 0 {
+		_ = unstructured.SetNestedField(object, base64.StdEncoding.EncodeToString(bundle), path...) // the path exists: we rendered it
 	}
 }
 

@@ -84,6 +84,14 @@ func seen(t *testing.T, objects []*unstructured.Unstructured) map[string]string 
 	return found
 }
 
+// external is Complete with the gate EnableExternalCerts.
+const external = Complete + 1
+
+func withoutPods(p *Present) *Present {
+	p.Mutating.Webhooks = p.Mutating.Webhooks[1:]
+	return p
+}
+
 func TestNothingGoesBack(t *testing.T) {
 	t.Parallel()
 	hooks := func(ca, crd string) map[string]string {
@@ -104,10 +112,20 @@ func TestNothingGoesBack(t *testing.T) {
 		{"an upgrade keeps the CA that was rotated", state(t, Full, true, "now"), Complete, "old", hooks("now", "v1alpha1 v1beta1 webhook now")},
 		{"a run that was interrupted between webhooks and definitions", state(t, CRDsOnly, true, "now"), Complete, "new",
 			hooks("now", "v1alpha1 v1beta1 webhook new")},
+		{"a webhook that a gate adds", withoutPods(state(t, Full, true, "now")), Complete, "new", map[string]string{
+			"mpod.kb.io": "new", "mcloneset.kb.io": "now", "vcloneset.kb.io": "now", cloneSets: "v1alpha1 v1beta1 webhook now"}},
+		{"certificates that others keep from now on", state(t, Full, true, "now"), external, "theirs",
+			hooks("now\ntheirs", "v1alpha1 v1beta1 webhook now\ntheirs")},
+		{"certificates that others keep already", state(t, Full, true, "now\ntheirs\n"), external, "theirs",
+			hooks("now\ntheirs\n", "v1alpha1 v1beta1 webhook now\ntheirs\n")},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			objects, err := test.present.render(Defaults(), test.stage, []byte(test.ca))
+			config, stage := Defaults(), test.stage
+			if stage == external {
+				config.FeatureGates, stage = "EnableExternalCerts=true", Complete
+			}
+			objects, err := test.present.render(config, stage, []byte(test.ca))
 			if err != nil {
 				t.Fatal(err)
 			}

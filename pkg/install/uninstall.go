@@ -39,6 +39,9 @@ type Removed struct {
 	Moved   Moved
 	// Kept is the reason why the namespace stays; empty when it is gone or was not there.
 	Kept string
+	// Waiting are the pods, as namespace/name, that have a part of their launch order before them, which nobody gives them
+	// any more.
+	Waiting []string
 }
 
 // InUseError says that there are objects of the kinds that would go.
@@ -99,7 +102,11 @@ func (t *Target) Uninstall(ctx context.Context, r Removal) (*Removed, error) {
 			return done, err
 		}
 	}
-	return done, t.tidy(ctx, r, done)
+	if err := t.tidy(ctx, r, done); err != nil {
+		return done, err
+	}
+	done.Waiting, err = t.waiting(ctx)
+	return done, err
 }
 
 // mayRemove refuses what would take something away that was not named.

@@ -47,7 +47,7 @@ func (p *pipeline) handle(_ context.Context, req admission.Request) (admission.R
 	if err := json.Unmarshal(req.Object.Raw, pod); err != nil {
 		return admission.Errored(http.StatusBadRequest, fmt.Errorf("the object is no pod: %w", err)), nil
 	}
-	at := Situation{Namespace: req.Namespace, DryRun: req.DryRun != nil && *req.DryRun, Gates: p.Gates, Suffix: rand.String(launchorder.SuffixLength)}
+	at := Situation{Namespace: req.Namespace, Gates: p.Gates, Suffix: rand.String(launchorder.SuffixLength)}
 	out, missed, warnings, err := p.run(pod, at)
 	if err != nil {
 		return refused(err), missed

@@ -11,9 +11,7 @@ import (
 type Situation struct {
 	// Namespace is the request's; the pod's own may be empty.
 	Namespace string
-	// DryRun says that nothing will be stored.
-	DryRun bool
-	Gates  features.Gates
+	Gates     features.Gates
 	// Suffix are five random characters for a name that has to be known now.
 	Suffix string
 }

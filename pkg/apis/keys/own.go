@@ -25,7 +25,7 @@ const (
 	LaunchLevelAnnotation = OwnPrefix + "launch-priority-released"
 )
 
-// IsOwn says whether a key is one of ours and thus stays on the workload.
+// IsOwn says whether a key is one of ours. Those on a workload stay there.
 func IsOwn(key string) bool {
 	return strings.HasPrefix(key, OwnPrefix)
 }

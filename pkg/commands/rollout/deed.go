@@ -51,8 +51,10 @@ func (o *options) carryOut(ctx context.Context, deps *cli.Deps, d deed) error {
 			return err
 		}
 		driver := cli.DriverOf(choice.Driver)
-		if o.noWait && choice.Role == cluster.Drive {
+		if choice.Role == cluster.Drive {
 			driver = view.Driver{Kind: view.DriverNone}
+		}
+		if o.noWait && choice.Role == cluster.Drive {
 			voice.say(view.Line{Text: "nobody drives: nothing moves until somebody does; next: " + s.command(deps), Result: true})
 		}
 		return o.answer(deps, voice.snapshot(s, driver))

@@ -107,6 +107,10 @@ func (o *options) report(deps *cli.Deps, done *install.Removed) {
 	if done.Kept != "" {
 		fmt.Fprintln(deps.ErrOut, done.Kept)
 	}
+	if n := len(done.Waiting); n > 0 {
+		fmt.Fprintf(deps.ErrOut, "%d pods wait for the rest of their launch order, which nobody gives them now: %s; next: kubectl kruise reconcile -A until they have started\n",
+			n, strings.Join(done.Waiting[:min(n, 3)], ", "))
+	}
 	switch {
 	case len(done.Objects) == 0:
 		fmt.Fprintln(deps.Out, "nothing to remove")

@@ -12,9 +12,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Keys of a Secret that somebody else keeps, cert-manager for example (workloadspread.md C5). The CA's own key is not
-// needed here.
+// keyCAOfOthers is the CA in a Secret that somebody else keeps, cert-manager for example (workloadspread.md C5). The CA's own
+// key is not needed here.
 const keyCAOfOthers = "ca.crt"
+
+// keptByOthers says that a Secret is somebody else's to keep, and would be spoiled by what we store.
+func keptByOthers(data map[string]any) bool {
+	return len(value(data, keyCAOfOthers)) > 0 && len(value(data, keyCACert)) == 0
+}
 
 // stateOfOthers reads the data of such a Secret in its JSON form.
 func stateOfOthers(data map[string]any) State {

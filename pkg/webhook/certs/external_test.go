@@ -1,6 +1,9 @@
 package certs
 
 import (
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
 	"encoding/base64"
 	"slices"
 	"strings"
@@ -98,5 +101,59 @@ func TestTheLeaderLeavesCertificatesOfOthersAlone(t *testing.T) {
 	<-ready
 	if actions := b.client.(*fake.FakeDynamicClient).Actions(); len(actions) > 0 {
 		t.Errorf("requests: %v", actions)
+	}
+}
+
+// cert-manager's layout for an intermediate issuer: the chain in tls.crt, the root in ca.crt.
+func TestAChainOfOthers(t *testing.T) {
+	t.Parallel()
+	root, err := newCA(start, time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signer, err := tls.X509KeyPair(root.cert, root.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	between, err := sign(&x509.Certificate{
+		Subject: pkix.Name{CommonName: "between"}, NotBefore: start.Add(-time.Minute), NotAfter: start.Add(time.Hour),
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
+	}, &signer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, err := newServer(between, policy.Names, start, time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := server.serves(root.cert, policy.Names, start); err == nil {
+		t.Error("a certificate whose issuer is nowhere is taken")
+	}
+	server.cert = append(server.cert, between.cert...)
+	if err := server.serves(root.cert, policy.Names, start); err != nil {
+		t.Error(err)
+	}
+}
+
+// Without the gate nobody writes over what somebody else keeps, and the certificate in use stays.
+func TestTheSecretOfOthersIsNotSpoiled(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, newCluster())
+	b.lead()
+	b.follow()
+	before, _ := b.GetCertificate(nil)
+	keepForOthers(b, policy.Names...)
+	client := b.client.(*fake.FakeDynamicClient)
+	client.ClearActions()
+	if err := b.Tend(t.Context()); err == nil || !strings.Contains(err.Error(), "EnableExternalCerts") {
+		t.Errorf("error %v, want one that names the gate", err)
+	}
+	for _, action := range client.Actions() {
+		if action.GetVerb() != "get" {
+			t.Errorf("%s %s", action.GetVerb(), action.GetResource().Resource)
+		}
+	}
+	if now, _ := b.GetCertificate(nil); now != before {
+		t.Error("another certificate is served")
 	}
 }

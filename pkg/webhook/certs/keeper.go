@@ -11,6 +11,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
 )
 
@@ -143,6 +144,12 @@ func (k *Keeper) Tend(ctx context.Context) error {
 	present, secret, err := k.read(ctx)
 	if err != nil && !apierrors.IsNotFound(err) {
 		return err
+	}
+	if secret != nil {
+		if data, _, _ := unstructured.NestedMap(secret.Object, "data"); keptByOthers(data) {
+			return fmt.Errorf("secret %s/%s has %s and is kept by somebody else: turn the gate EnableExternalCerts on, or delete the secret",
+				k.Namespace, k.Secret, keyCAOfOthers)
+		}
 	}
 	now := k.Now()
 	k.mu.Lock()

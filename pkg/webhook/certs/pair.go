@@ -90,6 +90,14 @@ func (p pair) leaf() (*x509.Certificate, error) {
 	return both.Leaf, nil
 }
 
+// chain are the certificates behind the first one, which others may have signed it with.
+func (p pair) chain() *x509.CertPool {
+	_, rest := pem.Decode(bytes.TrimSpace(p.cert))
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(rest)
+	return pool
+}
+
 // parse reads one certificate.
 func parse(data []byte) (*x509.Certificate, error) {
 	block, _ := pem.Decode(bytes.TrimSpace(data))
@@ -109,7 +117,7 @@ func (p pair) serves(ca []byte, names []string, now time.Time) error {
 	if !roots.AppendCertsFromPEM(ca) {
 		return errors.New("no CA")
 	}
-	if _, err := leaf.Verify(x509.VerifyOptions{Roots: roots, CurrentTime: now}); err != nil {
+	if _, err := leaf.Verify(x509.VerifyOptions{Roots: roots, Intermediates: p.chain(), CurrentTime: now}); err != nil {
 		return err
 	}
 	for _, name := range names {
