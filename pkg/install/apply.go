@@ -48,10 +48,10 @@ type applying struct {
 	force bool
 }
 
-// notReadyError says which objects did not become current in time.
-type notReadyError struct{ objects []string }
+// NotReadyError says which objects did not become current in time. Everything was applied.
+type NotReadyError struct{ objects []string }
 
-func (e *notReadyError) Error() string { return "not ready in time: " + strings.Join(e.objects, ", ") }
+func (e *NotReadyError) Error() string { return "not ready in time: " + strings.Join(e.objects, ", ") }
 
 // apply sends the objects by server-side apply, deletes what an earlier run has applied and this set has no longer, and
 // waits until what was applied is current. The inventory is written before the objects and after them, so that a run
@@ -121,7 +121,7 @@ func (t *Target) follow(ctx context.Context, events <-chan event.Event) error {
 		return joined(failures)
 	case len(late) > 0:
 		slices.Sort(late)
-		return &notReadyError{slices.Compact(late)}
+		return &NotReadyError{slices.Compact(late)}
 	}
 	return nil
 }

@@ -178,19 +178,36 @@ func (t *Target) managers(ctx context.Context, manager *appsv1.Deployment, names
 		return failed(part, "the Deployment "+namespace+"/"+managerName+" is not there, and requests are sent to it",
 			"kubectl kruise install again; or, if nothing may be written, kubectl kruise uninstall --keep-crds")
 	}
-	want := int32(1)
-	if manager.Spec.Replicas != nil {
-		want = *manager.Spec.Replicas
-	}
-	part.Text = fmt.Sprintf("%d of %d ready in %s", manager.Status.ReadyReplicas, want, namespace)
-	if manager.Status.ReadyReplicas >= want {
+	part = counted(part, manager)
+	if part.Verdict == view.CheckOK || part.Hint != "" {
 		return part
 	}
 	if why := t.ailments(ctx, namespace); why != "" {
 		part.Text += ": " + why
 	}
-	part.Verdict, part.Hint = view.CheckWarning, "kubectl describe pods -n "+namespace+" -l control-plane="+managerPlane
-	if manager.Status.ReadyReplicas == 0 {
+	part.Hint = "kubectl describe pods -n " + namespace + " -l control-plane=" + managerPlane
+	return part
+}
+
+// counted judges by the Deployment's own status.
+func counted(part view.CheckPart, manager *appsv1.Deployment) view.CheckPart {
+	want, namespace := int32(1), manager.Namespace
+	if manager.Spec.Replicas != nil {
+		want = *manager.Spec.Replicas
+	}
+	status := manager.Status
+	part.Text = fmt.Sprintf("%d of %d ready in %s", min(status.ReadyReplicas, want), want, namespace)
+	behind := status.ObservedGeneration < manager.Generation || status.UpdatedReplicas < want || status.Replicas > status.UpdatedReplicas
+	switch {
+	case want == 0:
+		return failed(part, "the Deployment "+namespace+"/"+managerName+" is scaled to 0", "kubectl scale deployment/"+managerName+" -n "+namespace+" --replicas=2")
+	case status.ReadyReplicas >= want && !behind:
+		return part
+	case behind:
+		part.Text += fmt.Sprintf("; of what was installed last %d run, and it has not replaced the rest", status.UpdatedReplicas)
+	}
+	part.Verdict = view.CheckWarning
+	if status.ReadyReplicas == 0 || behind {
 		part.Verdict = view.CheckFailed
 	}
 	return part

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -72,6 +73,38 @@ func TestMissedSteps(t *testing.T) {
 			t.Parallel()
 			if got := missedSteps(test.object, registered); got != test.want {
 				t.Errorf("%q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+// Managers that an upgrade left behind are not what was installed.
+func TestManagersAreCounted(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name       string
+		want       int32
+		generation int64
+		status     appsv1.DeploymentStatus
+		verdict    string
+		text       string
+	}{
+		{"all ready", 2, 1, appsv1.DeploymentStatus{ObservedGeneration: 1, Replicas: 2, UpdatedReplicas: 2, ReadyReplicas: 2}, view.CheckOK, "2 of 2 ready in ns"},
+		{"one ready", 2, 1, appsv1.DeploymentStatus{ObservedGeneration: 1, Replicas: 2, UpdatedReplicas: 2, ReadyReplicas: 1}, view.CheckWarning, "1 of 2 ready in ns"},
+		{"none ready", 2, 1, appsv1.DeploymentStatus{ObservedGeneration: 1, Replicas: 2, UpdatedReplicas: 2}, view.CheckFailed, "0 of 2 ready in ns"},
+		{"an upgrade that hangs", 2, 2, appsv1.DeploymentStatus{ObservedGeneration: 2, Replicas: 4, UpdatedReplicas: 2, ReadyReplicas: 2}, view.CheckFailed,
+			"2 of 2 ready in ns; of what was installed last 2 run, and it has not replaced the rest"},
+		{"an upgrade that nobody has looked at", 2, 2, appsv1.DeploymentStatus{ObservedGeneration: 1, Replicas: 2, UpdatedReplicas: 2, ReadyReplicas: 2}, view.CheckFailed,
+			"2 of 2 ready in ns; of what was installed last 2 run, and it has not replaced the rest"},
+		{"scaled to nothing", 0, 1, appsv1.DeploymentStatus{ObservedGeneration: 1}, view.CheckFailed, "the Deployment ns/kruise-controller-manager is scaled to 0"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			manager := &appsv1.Deployment{Status: test.status}
+			manager.Namespace, manager.Generation, manager.Spec.Replicas = "ns", test.generation, &test.want
+			part := counted(view.CheckPart{Verdict: view.CheckOK}, manager)
+			if part.Verdict != test.verdict || part.Text != test.text {
+				t.Errorf("%s: %s, want %s: %s", part.Verdict, part.Text, test.verdict, test.text)
 			}
 		})
 	}

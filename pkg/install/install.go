@@ -99,7 +99,7 @@ func (p *Present) refuse(config Config) error {
 // containers.
 func (t *Target) serving(ctx context.Context, objects []*unstructured.Unstructured, how applying, options Options) error {
 	err := t.apply(ctx, objects, how)
-	late, ok := err.(*notReadyError)
+	late, ok := err.(*NotReadyError)
 	switch {
 	case !ok:
 		return err

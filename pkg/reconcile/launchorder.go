@@ -40,6 +40,8 @@ func hasLaunchOrder(obj plan.Object) bool {
 const (
 	askAgain = 5 * time.Second
 	askLast  = time.Minute
+	// askBlocked is the longest while somebody else's ConfigMap is in its place, which the person who reads so will delete.
+	askBlocked = 10 * time.Second
 )
 
 // launchPlanner plans for one pod.
@@ -58,10 +60,15 @@ func (p *launchPlanner) Ask(scene Scene) []plan.Ref {
 		return nil
 	}
 	barrier := barrierOf(scene)
-	if !launchorder.Decide(launchorder.World{Now: scene.Now, Pod: pod, Barrier: barrier}).Doubtful(pod) {
+	out := launchorder.Decide(launchorder.World{Now: scene.Now, Pod: pod, Barrier: barrier})
+	if !out.Doubtful(pod) {
 		return nil
 	}
-	p.asked, p.pause = scene.Now, min(max(2*p.pause, askAgain), askLast)
+	last := askLast
+	if out.Blocked() {
+		last = askBlocked
+	}
+	p.asked, p.pause = scene.Now, min(max(2*p.pause, askAgain), last)
 	ref := plan.Ref{Kind: plan.ConfigMapKind, Namespace: pod.Namespace, Name: launchorder.BarrierName(pod.Name)}
 	if barrier != nil {
 		ref.UID = barrier.UID

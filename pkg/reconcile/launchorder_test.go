@@ -267,6 +267,27 @@ func TestADeletedBarrierComesBack(t *testing.T) {
 	})
 }
 
+// What has the name of a barrier and is somebody else's is left alone; once that one has deleted it, the order goes on.
+func TestAForeignConfigMapIsDeleted(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		b := newBerth(t, bare(t, "db", "first", "second"))
+		b.server.Put(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "db-barrier"}, Data: map[string]string{"app.conf": "x"}})
+		stop := b.loop("laptop/1")
+		defer stop()
+		time.Sleep(3 * time.Minute)
+		if foreign := b.barrier("db"); foreign == nil || foreign.Data["app.conf"] != "x" || b.order()["first, second"] != 0 {
+			t.Errorf("ConfigMap %v, order %v", foreign, b.order())
+		}
+		b.server.Remove(plan.ConfigMapKind, "shop", "db-barrier")
+		gone := time.Now()
+		until(t, "the pod", func() bool { return b.completed("db") && b.order()["first, second"] == 1 })
+		if took := time.Since(gone); took > 20*time.Second {
+			t.Errorf("noticed after %s", took)
+		}
+	})
+}
+
 // A kubelet that does not come to it is not a reason to ask for the barrier again and again.
 func TestABarrierIsAskedForLessAndLess(t *testing.T) {
 	t.Parallel()

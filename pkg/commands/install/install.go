@@ -2,6 +2,7 @@ package install
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -159,6 +160,10 @@ func (o *options) run(ctx context.Context, deps *cli.Deps) error {
 		return o.print(deps, rendered(objects))
 	}
 	done, err := target.Install(ctx, o.config, install.Options{Now: deps.Now(), Wait: o.wait, Force: o.force})
+	var late *install.NotReadyError
+	if errors.As(err, &late) {
+		return &cli.Error{Code: cli.TimedOut, Err: err}
+	}
 	if err != nil {
 		return err
 	}
@@ -182,7 +187,11 @@ func (o *options) report(deps *cli.Deps, done *install.Outcome) error {
 	if o.config.Daemon {
 		daemon = "a daemon on every node"
 	}
-	_, err := fmt.Fprintf(deps.Out, "installed in %s: %d managers, %s, image %s\nnext: kubectl kruise check\n",
-		o.config.Namespace, o.config.Replicas, daemon, o.config.Image)
+	managers := "1 manager"
+	if n := o.config.Replicas; n != 1 {
+		managers = fmt.Sprintf("%d managers", n)
+	}
+	_, err := fmt.Fprintf(deps.Out, "installed in %s: %s, %s, image %s\nnext: kubectl kruise check\n",
+		o.config.Namespace, managers, daemon, o.config.Image)
 	return err
 }

@@ -87,12 +87,18 @@ func (o *options) run(ctx context.Context, deps *cli.Deps) error {
 	}
 	if done != nil {
 		target.Refresh()
+	}
+	switch {
+	case err == nil:
 		o.report(deps, done)
+		return nil
+	case done == nil || len(done.Objects)+done.Deleted == 0:
+		return err
+	case ctx.Err() != nil:
+		err = fmt.Errorf("interrupted: %w", err)
 	}
-	if err != nil && done != nil {
-		return fmt.Errorf("%w; what is left goes with: kubectl kruise uninstall again", err)
-	}
-	return err
+	fmt.Fprintf(deps.ErrOut, "removed %d objects so far\n", len(done.Objects))
+	return fmt.Errorf("%w; what is left goes with: kubectl kruise uninstall again", err)
 }
 
 // report says what went and what stays.

@@ -112,9 +112,15 @@ func words(list []Container) string {
 	return strings.Join(parts, "; ")
 }
 
+// Blocked says that a ConfigMap of somebody else's has the name of the barrier.
+func (out *Output) Blocked() bool { return out.Stopped == plan.ReasonBadSpec }
+
 // Doubtful says that the kubelet does not find a key that the barrier has, or that it should have though nothing is known
-// of the barrier: somebody may have deleted it.
+// of the barrier, or that somebody else's is in its place: somebody may have deleted it.
 func (out *Output) Doubtful(pod *corev1.Pod) bool {
+	if out.Blocked() {
+		return true
+	}
 	for i := range out.Levels {
 		l := &out.Levels[i]
 		if !l.Open && !out.Completed {

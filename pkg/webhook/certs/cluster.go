@@ -31,7 +31,7 @@ func (k *Keeper) read(ctx context.Context) (State, *unstructured.Unstructured, e
 		return State{}, nil, fmt.Errorf("read secret %s/%s: %w", k.Namespace, k.Secret, err)
 	}
 	data, _, _ := unstructured.NestedMap(secret.Object, "data")
-	if k.External {
+	if k.External || keptByOthers(data) {
 		return stateOfOthers(data), secret, nil
 	}
 	return stateFrom(data), secret, nil

@@ -21,6 +21,14 @@ func keptByOthers(data map[string]any) bool {
 	return len(value(data, keyCAOfOthers)) > 0 && len(value(data, keyCACert)) == 0
 }
 
+// keptError says that the Secret is not ours to renew.
+type keptError struct{ secret string }
+
+func (e *keptError) Error() string {
+	return fmt.Sprintf("secret %s has %s and is kept by somebody else: it is served as it is, and nobody renews it; turn the gate EnableExternalCerts on, or delete the secret",
+		e.secret, keyCAOfOthers)
+}
+
 // stateOfOthers reads the data of such a Secret in its JSON form.
 func stateOfOthers(data map[string]any) State {
 	return State{ca: pair{cert: value(data, keyCAOfOthers)}, server: pair{value(data, keyTLSCert), value(data, keyTLSKey)}}

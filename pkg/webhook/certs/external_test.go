@@ -1,6 +1,7 @@
 package certs
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
@@ -10,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/dynamic/fake"
 )
@@ -155,5 +157,38 @@ func TestTheSecretOfOthersIsNotSpoiled(t *testing.T) {
 	}
 	if now, _ := b.GetCertificate(nil); now != before {
 		t.Error("another certificate is served")
+	}
+
+	// A manager that starts now serves what is there, and drives. With the Secret gone it keeps its own from then on, and what
+	// was served before stays trusted meanwhile.
+	next := newBench(t, b.client)
+	next.follow()
+	theirs, err := next.GetCertificate(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	leading, stop := context.WithCancel(t.Context())
+	ready, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		next.Lead(leading, func() { close(ready) })
+		close(ended)
+	}()
+	<-ready
+	stop()
+	<-ended
+	if err := next.client.Resource(secrets).Namespace("ns").Delete(t.Context(), "certs", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	next.lead()
+	if diff := cmp.Diff(everywhere, next.trusted()); diff != "" {
+		t.Errorf("their certificate, still served, is trusted (-want +got):\n%s", diff)
+	}
+	next.follow()
+	next.follow()
+	if now, _ := next.GetCertificate(nil); now == theirs {
+		t.Error("their certificate is still served")
+	}
+	if diff := cmp.Diff(everywhere, next.trusted()); diff != "" {
+		t.Errorf("our certificate is trusted (-want +got):\n%s", diff)
 	}
 }

@@ -104,11 +104,12 @@ func (k *Keeper) Lead(ctx context.Context, ready func()) {
 	k.look, k.published = 0, nil
 	k.mu.Unlock()
 	k.every(ctx, nil, func() error {
-		if err := k.Tend(ctx); err != nil {
-			return err
+		err := k.Tend(ctx)
+		var kept *keptError
+		if err == nil || errors.As(err, &kept) && len(k.Bundle()) > 0 {
+			once.Do(ready)
 		}
-		once.Do(ready)
-		return nil
+		return err
 	})
 }
 
@@ -147,8 +148,7 @@ func (k *Keeper) Tend(ctx context.Context) error {
 	}
 	if secret != nil {
 		if data, _, _ := unstructured.NestedMap(secret.Object, "data"); keptByOthers(data) {
-			return fmt.Errorf("secret %s/%s has %s and is kept by somebody else: turn the gate EnableExternalCerts on, or delete the secret",
-				k.Namespace, k.Secret, keyCAOfOthers)
+			return &keptError{secret: k.Namespace + "/" + k.Secret}
 		}
 	}
 	now := k.Now()
