@@ -7,6 +7,7 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/apis/features"
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/apis/keys"
@@ -37,6 +38,7 @@ type Outcome struct {
 // Admission is registered and both versions of the kinds are served only once the manager answers: until then the API
 // server would refuse what it may not convert. Then the stored objects are written anew, so that all of them are v1beta1.
 func (t *Target) Install(ctx context.Context, config Config, options Options) (*Outcome, error) {
+	began := time.Now()
 	present, err := t.Look(ctx, options.Now)
 	if err != nil {
 		return nil, err
@@ -80,7 +82,26 @@ func (t *Target) Install(ctx context.Context, config Config, options Options) (*
 		return nil, err
 	}
 	moved, err := t.move(ctx, beta)
+	if err == nil && options.Wait > 0 {
+		t.led(ctx, options.Now.Add(time.Since(began)))
+	}
 	return &Outcome{Objects: objects, Complete: true, Moved: moved}, err
+}
+
+// leadTime is how long a new leader is waited for: longer than the Lease of one that died.
+const leadTime = 20 * time.Second
+
+// led waits until a manager leads. It is no failure when none does: check says so.
+func (t *Target) led(ctx context.Context, now time.Time) {
+	began := time.Now()
+	_ = wait.PollUntilContextTimeout(ctx, settlePoll, leadTime, true, func(ctx context.Context) (bool, error) {
+		lease, err := t.leader(ctx)
+		if err != nil || lease == nil {
+			return false, nil
+		}
+		_, live := holding(lease, now.Add(time.Since(began)))
+		return live, nil
+	})
 }
 
 // refuse says why a configuration must not be installed over what is there.
