@@ -302,10 +302,13 @@ func TestABarrierIsAskedForLessAndLess(t *testing.T) {
 		go func() { ended <- s.All(ctx, "shop", reconcile.Served{Kind: reconcile.LaunchOrder(), APIVersion: "v1"}) }()
 		until(t, "the first level", func() bool { barrier := b.barrier("db"); return barrier != nil && len(barrier.Data) == 1 })
 		time.Sleep(6 * time.Minute)
+		asked.mu.Lock()
+		times := slices.Clone(asked.barriers)
+		asked.mu.Unlock()
 		cancel()
 		var pauses []time.Duration
-		for i, at := range asked.barriers[1:] {
-			pauses = append(pauses, at.Sub(asked.barriers[i]).Round(time.Second))
+		for i, at := range times[1:] {
+			pauses = append(pauses, at.Sub(times[i]).Round(time.Second))
 		}
 		want := []time.Duration{10 * time.Second, 20 * time.Second, 40 * time.Second, time.Minute, time.Minute, time.Minute, time.Minute}
 		if diff := cmp.Diff(want, pauses); diff != "" {
