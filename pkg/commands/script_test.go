@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 // kubeconfig names a cluster with an API server, controllers and fake nodes that the scripts may use. Each script works
@@ -122,18 +123,16 @@ func eventually(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	pattern, err := regexp.Compile(args[0])
 	ts.Check(err)
-	deadline := time.Now().Add(time.Minute)
-	for {
+	var out []byte
+	var last error
+	err = wait.PollUntilContextTimeout(context.Background(), 100*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
 		cmd := exec.Command(args[1], args[2:]...)
 		cmd.Env = environment(ts)
-		out, err := cmd.Output()
-		if err == nil && pattern.Match(out) != neg {
-			return
-		}
-		if time.Now().After(deadline) {
-			ts.Fatalf("within a minute the output of %s did not come to be as wanted; last:\n%s%v", strings.Join(args[1:], " "), out, err)
-		}
-		time.Sleep(100 * time.Millisecond)
+		out, last = cmd.Output()
+		return last == nil && pattern.Match(out) != neg, nil
+	})
+	if err != nil {
+		ts.Fatalf("within a minute the output of %s did not come to be as wanted; last:\n%s%v", strings.Join(args[1:], " "), out, last)
 	}
 }
 

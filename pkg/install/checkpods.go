@@ -16,6 +16,7 @@ import (
 
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/apis/keys"
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/engine/launchorder"
+	"github.com/kubectl-kruise/kubectl-kruise/pkg/engine/podready"
 	"github.com/kubectl-kruise/kubectl-kruise/pkg/view"
 )
 
@@ -97,25 +98,13 @@ func missedSteps(object *unstructured.Unstructured, registered metav1.Time) stri
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, pod); err != nil {
 		return ""
 	}
-	ordered := pod.DeepCopy()
-	asks, _, err := launchorder.Mutate(ordered, launchorder.Options{})
-	unordered := asks && err == nil && !launchorder.Ordered(pod)
-	switch ours := ofOurKind(pod); {
-	case ours && !gated(pod):
+	if podready.OfWorkload(pod) && !gated(pod) {
 		return "all"
-	case unordered:
+	}
+	if asks, _, err := launchorder.Mutate(pod.DeepCopy(), launchorder.Options{}); err == nil && asks && !launchorder.Ordered(pod) {
 		return "launch-priority"
 	}
 	return ""
-}
-
-func ofOurKind(pod *corev1.Pod) bool {
-	owner := metav1.GetControllerOfNoCopy(pod)
-	if owner == nil {
-		return false
-	}
-	gv, err := schema.ParseGroupVersion(owner.APIVersion)
-	return err == nil && gv.Group == "apps.kruise.io"
 }
 
 // rights asks whether the person may do what a rollout takes (docs/rbac.md).

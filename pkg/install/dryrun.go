@@ -20,7 +20,7 @@ func (t *Target) Try(ctx context.Context, config Config, now time.Time, force bo
 	if err != nil {
 		return nil, err
 	}
-	if err := present.refuse(config); err != nil {
+	if err := t.mayInstall(ctx, config, present); err != nil {
 		return nil, err
 	}
 	objects, err := present.render(config, Complete, nil)

@@ -43,17 +43,8 @@ func (t *Target) Install(ctx context.Context, config Config, options Options) (*
 	if err != nil {
 		return nil, err
 	}
-	if err := present.refuse(config); err != nil {
+	if err := t.mayInstall(ctx, config, present); err != nil {
 		return nil, err
-	}
-	gates, err := features.Parse(config.FeatureGates)
-	if err != nil {
-		return nil, err
-	}
-	if gates.Enabled(features.EnableExternalCerts) {
-		if _, err := t.authority(ctx, config, present); err != nil {
-			return nil, err
-		}
 	}
 	how := applying{namespace: config.Namespace, wait: options.Wait, force: options.Force}
 	if options.Wait == 0 {
@@ -102,6 +93,26 @@ func (t *Target) led(ctx context.Context, now time.Time) {
 		_, live := holding(lease, now.Add(time.Since(began)))
 		return live, nil
 	})
+}
+
+// mayInstall refuses what would take something of somebody else's, and what could not come up. Nothing has been written by
+// then.
+func (t *Target) mayInstall(ctx context.Context, config Config, p *Present) error {
+	if err := p.refuse(config); err != nil {
+		return err
+	}
+	list, err := t.get(ctx, configMapResource, config.Namespace, inventoryName)
+	if err != nil {
+		return err
+	}
+	if list != nil && !isOurs(list) {
+		return fmt.Errorf("the ConfigMap %s/%s is somebody else's, and the list of what is installed has to be there; next: rename it, or install with another --namespace", config.Namespace, inventoryName)
+	}
+	gates, err := features.Parse(config.FeatureGates)
+	if err == nil && gates.Enabled(features.EnableExternalCerts) {
+		_, err = t.authority(ctx, config, p)
+	}
+	return err
 }
 
 // refuse says why a configuration must not be installed over what is there.

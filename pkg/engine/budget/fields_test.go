@@ -150,10 +150,11 @@ func TestBadValues(t *testing.T) {
 }
 
 // naive is the percentage of base in rational numbers, rounded up or down, at most the largest int32.
-func naive(whole, fraction string, base int32, up bool) int32 {
+func naive(t *rapid.T, whole, fraction string, base int32, up bool) int32 {
+	t.Helper()
 	percent, ok := new(big.Rat).SetString(whole + "." + fraction + "0")
 	if !ok {
-		panic("not a number: " + whole + "." + fraction)
+		t.Fatalf("%s.%s is no number", whole, fraction)
 	}
 	share := percent.Mul(percent, big.NewRat(int64(base), 100))
 	n := new(big.Int).Div(share.Num(), share.Denom())
@@ -180,10 +181,10 @@ func TestPercentagesEqualRationalNumbers(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", literal, err)
 		}
-		if diff := cmp.Diff(naive(whole, fraction, base, true), v.Up(base)); diff != "" {
+		if diff := cmp.Diff(naive(t, whole, fraction, base, true), v.Up(base)); diff != "" {
 			t.Fatalf("%s of %d up: %s", literal, base, diff)
 		}
-		if diff := cmp.Diff(naive(whole, fraction, base, false), v.Down(base)); diff != "" {
+		if diff := cmp.Diff(naive(t, whole, fraction, base, false), v.Down(base)); diff != "" {
 			t.Fatalf("%s of %d down: %s", literal, base, diff)
 		}
 	})

@@ -13,7 +13,7 @@ import (
 // Answer is what has to be written so that a new pod with the gate can become ready (inplace.md 8); nil when it was
 // answered once, or when the planner of the pod's CloneSet does it. It is right only for this very copy of the pod.
 func Answer(pod *corev1.Pod, now time.Time) *plan.Action {
-	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil && owner.Kind == plan.CloneSetKind.Kind && controlledByWorkload(pod) {
+	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil && owner.Kind == plan.CloneSetKind.Kind && OfWorkload(pod) {
 		return nil
 	}
 	change := inplace.InitialKruisePodReady(pod, now)

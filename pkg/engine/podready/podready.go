@@ -18,7 +18,7 @@ import (
 // Inject adds the gate to a pod whose controller is a workload of apps.kruise.io, or to any pod with the feature gate
 // KruisePodReadinessGate. It adds it once, at the end of the list.
 func Inject(pod *corev1.Pod, gates features.Gates) {
-	if !gates.Enabled(features.KruisePodReadinessGate) && !controlledByWorkload(pod) {
+	if !gates.Enabled(features.KruisePodReadinessGate) && !OfWorkload(pod) {
 		return
 	}
 	has := func(g corev1.PodReadinessGate) bool { return g.ConditionType == keys.KruisePodReady }
@@ -27,7 +27,8 @@ func Inject(pod *corev1.Pod, gates features.Gates) {
 	}
 }
 
-func controlledByWorkload(pod *corev1.Pod) bool {
+// OfWorkload says that a pod's controller is a workload of apps.kruise.io.
+func OfWorkload(pod *corev1.Pod) bool {
 	owner := metav1.GetControllerOfNoCopy(pod)
 	if owner == nil {
 		return false
